@@ -19,6 +19,7 @@ mod snapshots;
 mod storage;
 mod subagents;
 mod turns;
+mod worktrees;
 mod writer;
 
 use lanyard_core::journal::{Damage, Row};
@@ -76,6 +77,7 @@ pub use turns::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     TurnList, TurnReceipt,
 };
+pub use worktrees::{TrustSetup, WorktreeSetup};
 pub use writer::{HeldWriter, NewWriter, WriterAnswer, WriterEntry, WriterResult, WriterView};
 
 /// `application/problem+json` with a stable code, one sentence of what happened and one of what to do.

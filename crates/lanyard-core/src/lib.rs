@@ -24,6 +24,7 @@ pub mod session;
 pub mod task;
 pub mod text;
 pub mod time;
+pub mod tree;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;

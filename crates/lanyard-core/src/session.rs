@@ -76,7 +76,7 @@ pub use event::{
     InboxEvent, Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent,
     TurnOutcome,
 };
-pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link};
+pub use family::{Lineage, LinkEvents, NewSession, NewWorktree, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use governance::{FirstTool, Governance, GovernanceView, Language};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};

@@ -18,7 +18,6 @@ mod observe;
 mod record;
 mod refusal;
 pub mod schedule;
-pub mod tree;
 
 #[cfg(test)]
 mod decide_tests;
@@ -37,6 +36,7 @@ mod testing;
 #[cfg(test)]
 mod world_tests;
 
+pub use crate::tree::{BaseConflict, Captured, Tree, branch_name};
 pub use decide::{NewTask, TaskCommand, create, decide};
 pub use event::{REQUEST_KEY, SPAWN_KEY, TaskCreated, TaskEnvelope, TaskEvent, is_key};
 pub use mail::{Mail, MailFrom, MailKind, MailState, MailTo};
@@ -46,4 +46,3 @@ pub use record::{
     WorkerSource,
 };
 pub use refusal::TaskRefusal;
-pub use tree::{BaseConflict, Captured, Tree, branch_name};

@@ -39,6 +39,7 @@ mod subagents;
 mod system;
 mod tasks;
 mod turns;
+mod worktrees;
 mod writer;
 
 use lanyard_store::Store;
@@ -70,6 +71,7 @@ use crate::notifications::Notifications;
 use crate::presence::{Presence, Seen};
 use crate::reload::Reloader;
 use crate::telemetry::Telemetry;
+use crate::trees::OwnTrees;
 
 pub use attach::OwnRouter;
 pub use front::Front;
@@ -95,6 +97,8 @@ pub struct App {
     /// Where the workspaces of sessions are kept as they were.
     pub checkpoints: CheckpointStore,
     pub store: Arc<dyn Store>,
+    /// Worktrees of sessions, and what may be run in new ones.
+    pub(crate) trees: OwnTrees,
     /// Keyed requests that are being carried out.
     pub underway: Underway,
     pub hub: Arc<Hub>,
@@ -128,7 +132,7 @@ pub struct App {
     pub started_at: Timestamp,
     /// The Host values this daemon answers to.
     pub hosts: HashSet<String>,
-    /// Told when somebody asks the daemon to end.
+    /// Notified when a client asks the daemon to end.
     pub shutdown: Arc<Notify>,
 }
 

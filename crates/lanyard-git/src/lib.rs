@@ -1,4 +1,4 @@
-//! Git and the files of a workspace: checkpoints of a folder, worktrees of tasks, and reads that stay inside a folder.
+//! Git and the files of a workspace: checkpoints of a folder, worktrees, and reads that stay inside a folder.
 //!
 //! Knows nothing of sessions, tasks or the daemon beyond the names it is given. Every function blocks on a file or on
 //! the `git` program: call from a blocking thread.

@@ -1,7 +1,7 @@
-//! A task's own git worktree and branch: made, looked at, merged and taken away.
+//! A git worktree and branch of its own for a task, a flow or a session: made, looked at, merged and taken away.
 //!
-//! A worktree is the folder `<root>/<name>`, the name being the task's id, with the branch `lanyard/<name>` checked out.
-//! A branch is Lanyard's when the repository's config says so under `branch.<branch>.lanyard-task`; git moves and
+//! A worktree is the folder `<root>/<name>`, the name being its owner's id, with the branch `lanyard/<name>` checked out
+//! unless another one is named. A branch is Lanyard's when the repository's config says so under `branch.<branch>.lanyard-task`; git moves and
 //! drops that together with the branch. Where the branch began stands beside it.
 //!
 //! Every function can be called again after a crash at any place and then finishes what was begun. No function takes
@@ -24,6 +24,7 @@ mod error;
 mod index;
 mod merge;
 mod remove;
+mod setup_file;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,10 @@ mod tests;
 pub use base::{FinishedWork, is_part_of, own_commits};
 pub use capture::capture;
 pub use changes::{changes, patch};
-pub use create::{commit_folders, create, create_after, is_new_work, is_repository, top, was_begun};
+pub use create::{
+    commit_folders, create, create_after, create_on, is_new_work, is_repository, top, was_begun,
+};
 pub use error::WorktreeError;
 pub use merge::{merge, pull};
-pub use remove::{discard, remove};
+pub use remove::{discard, remove, undo};
+pub use setup_file::{SETUP_FILE, SetupContent, SetupFile, bring_files, is_set_up, set_up, setup_file};

@@ -207,6 +207,9 @@ pub struct SessionRow {
     pub row: Row,
     #[serde(flatten)]
     pub runtime: Runtime,
+    /// The branch of its own worktree; only in answers to `GET /sessions`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
 }
 
 /// Frames of the directory's stream.

@@ -501,6 +501,11 @@ fn born_to(created: &Created) -> DrivenBy {
     created.driven_by.unwrap_or(derived)
 }
 
+fn hands_at_birth(created: &Created) -> crate::session::event::Hands {
+    let (agent, owner) = (created.agent.clone(), created.owner.clone());
+    crate::session::event::Hands { agent, worker: created.worker, owner }
+}
+
 fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
     let at = envelope.at;
     Session {
@@ -512,15 +517,12 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         created_at: at,
         last_activity_at: at,
         title: created.title.clone(),
-        hands: crate::session::event::Hands {
-            agent: created.agent.clone(),
-            worker: created.worker,
-            owner: created.owner.clone(),
-        },
+        hands: hands_at_birth(created),
         handoffs: [].into(),
         source: created.source.clone(),
         driven_by: created.driven_by,
         workspace: created.workspace.clone(),
+        tree: created.tree.clone(),
         plan: created.plan.clone(),
         plan_joined: false,
         phase: created.phase.clone(),

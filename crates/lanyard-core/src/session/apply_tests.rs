@@ -981,7 +981,7 @@ mod the_wire {
         let lines: Vec<String> =
             samples().into_iter().map(|event| serde_json::to_string(&event).unwrap()).collect();
         expect![[r#"
-            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","driven_by":"lanyard","native":"n","workspace":"/a","plan":"p","phase":"custom","purpose":"fix","task":"task_00000000000000000000000005","worker":"worker#6","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"governance_level":"strict","language":{"communication":"German"},"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
+            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","driven_by":"lanyard","native":"n","workspace":"/a","tree":{"path":"/data/trees/x","branch":"b","base":"0a","repository":"/a"},"setup":[{"command":"make","output":"ok","ms":3}],"plan":"p","phase":"custom","purpose":"fix","task":"task_00000000000000000000000005","worker":"worker#6","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"governance_level":"strict","language":{"communication":"German"},"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
             {"type":"session.linked","data":{"parent":"sess#2","previous":"sess#3"}}
             {"type":"session.child_linked","data":{"child":"sess#4","agent":"executor"}}
             {"type":"session.child_unlinked","data":{"child":"sess#4"}}
@@ -1480,6 +1480,14 @@ fn change_samples() -> Vec<Event> {
         driven_by: Some(crate::session::DrivenBy::Lanyard),
         native: Some("n".into()),
         workspace: Some("/a".into()),
+        tree: Some(crate::tree::Tree {
+            path: "/data/trees/x".into(),
+            branch: "b".into(),
+            base: "0a".into(),
+            repository: "/a".into(),
+            removed: false,
+        }),
+        setup: vec![crate::tree::SetupStep { command: "make".into(), output: "ok".into(), ms: 3 }],
         plan: Some("p".into()),
         phase: Some("custom".into()),
         purpose: Some("fix".into()),

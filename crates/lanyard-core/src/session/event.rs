@@ -23,6 +23,7 @@ use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
 use crate::session::writer::WriterEvent;
 use crate::time::Timestamp;
+use crate::tree::{SetupStep, Tree};
 
 pub use control::{ControlEvent, Settled};
 pub use inbox::InboxEvent;
@@ -362,6 +363,12 @@ pub struct Created {
     pub native: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// The worktree of its own that the session works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Tree>,
+    /// The commands that prepared that worktree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<SetupStep>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

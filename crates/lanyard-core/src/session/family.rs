@@ -15,6 +15,7 @@ use crate::session::record::{Policy, Session, is_default};
 use crate::session::refusal::Refusal;
 use crate::session::state::StateName;
 use crate::session::stop::StopScope;
+use crate::tree::{SetupStep, Tree};
 
 /// The request for a new session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +28,9 @@ pub struct NewSession {
     /// The source: `chat`, `telegram`, `api`, `cli` … `api` when absent.
     pub source: Option<String>,
     pub workspace: Option<String>,
+    /// A git worktree of its own, made from the repository around `workspace`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<NewWorktree>,
     pub plan: Option<String>,
     pub phase: Option<String>,
     pub purpose: Option<String>,
@@ -56,6 +60,12 @@ pub struct NewSession {
     /// The task it is made for, and who works at it. Only Lanyard itself says so.
     #[serde(skip)]
     pub task: Option<(TaskId, WorkerId)>,
+    /// The worktree that was made for it. Only Lanyard itself says so.
+    #[serde(skip)]
+    pub tree: Option<Tree>,
+    /// The commands that prepared that worktree.
+    #[serde(skip)]
+    pub setup: Vec<SetupStep>,
     /// An agent's own subagent: it is at work already, whatever its parent may do. Only Lanyard itself says so.
     #[serde(skip)]
     pub observed: bool,
@@ -63,6 +73,18 @@ pub struct NewSession {
     /// client of the API then carries out the turns and reports on them, whatever the agent is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driven_by: Option<DrivenBy>,
+}
+
+/// The worktree a new session asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewWorktree {
+    /// The branch: a new one, or one that is checked out nowhere. Made from the session's name or title when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The branch, tag or commit a new branch begins at; the folder's HEAD when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
 }
 
 /// A session's place in its family: its ancestors, nearest first.
@@ -132,6 +154,11 @@ pub fn create(
             aliases.push(alias.clone());
         }
     }
+    // A child that works where its parent does shares the parent's worktree.
+    let inherited_tree = || match new.workspace {
+        None => parent.and_then(|(parent, _)| parent.tree.clone()),
+        Some(_) => None,
+    };
     Ok(ChangeEvent::Created(Box::new(Created {
         state: if asked_for { StateName::Custom } else { StateName::Beginning },
         title: new.title.clone(),
@@ -141,6 +168,8 @@ pub fn create(
         native: new.native.clone(),
         source,
         workspace: new.workspace.clone().or_else(|| parent.and_then(|(parent, _)| parent.workspace.clone())),
+        tree: new.tree.clone().or_else(inherited_tree),
+        setup: new.setup.clone(),
         plan: new.plan.clone().or_else(|| parent.and_then(|(parent, _)| parent.plan.clone())),
         // A session created through the API without a phase is in phase "custom".
         phase: new.phase.clone().or_else(|| asked_for.then(|| "custom".to_owned())),
@@ -179,6 +208,8 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         driven_by: Some(DrivenBy::at_birth("", source.hands.agent.as_deref(), false)),
         native: None,
         workspace: source.workspace.clone(),
+        tree: source.tree.clone(),
+        setup: Vec::new(),
         plan: source.plan.clone(),
         phase: source.phase.clone(),
         purpose: Some("fork".to_owned()),

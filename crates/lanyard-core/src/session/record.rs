@@ -22,6 +22,7 @@ use crate::session::state::{State, StateName, Status};
 use crate::session::stop::{Stop, StoppedRun};
 use crate::session::writer::Writer;
 use crate::time::Timestamp;
+use crate::tree::Tree;
 
 /// Entries each history keeps in the record; the log keeps all.
 pub(super) const HISTORY_MAX: usize = 16;
@@ -55,6 +56,9 @@ pub struct Session {
     pub driven_by: Option<DrivenBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// The worktree of its own that the session works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Tree>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// The session joined its plan after it was made, and may join another.

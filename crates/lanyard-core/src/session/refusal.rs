@@ -74,14 +74,14 @@ refusals! {
         ForkAhead { head: u64 } => "fork_ahead_of_log", Conflict
             ("the log ends at {head}") ("fork at a position that exists, or leave the position out");
         NoSuchGate { gate: GateId } => "gate_not_found", Conflict
-            ("the session has no gate {gate}") ("list the gates that wait with `lanyard gates`");
+            ("the session has no approval {gate}") ("list open approvals with `lanyard approvals`");
         NoSuchOption { option: String, known: Vec<String> } => "gate_option_unknown", Invalid
-            ("the gate has no option `{option}`; it has {}", known.join(", "))
+            ("the approval has no option `{option}`; it has {}", known.join(", "))
             ("choose one of those, or say `allow` or `deny`");
         GateAnswered { gate: GateId, option: String } => "gate_already_answered", Conflict
-            ("gate {gate} was answered with `{option}`") ("the first answer stands; nothing was changed");
+            ("approval {gate} was answered with `{option}`") ("the first answer stands; nothing was changed");
         GateVoid { gate: GateId, why: String } => "gate_void", Conflict
-            ("gate {gate} is void: {why}") ("nobody waits for it any more; look at `lanyard show`");
+            ("approval {gate} is void: {why}") ("the agent no longer waits for it; look at `lanyard show`");
         WriterHeld { by: String, client: Option<String>, connection: ConnectionId } => "writer_held", Conflict
             ("{by} writes in this session, from connection {connection}{}", from(client.as_deref()))
             ("free it with `lanyard writer ID --free`, take over in `lanyard attach`, or guide it instead");
@@ -93,7 +93,7 @@ refusals! {
         TakeoverDenied { by: ConnectionId } => "takeover_denied", Conflict
             ("connection {by} has just denied to hand over") ("talk to them, or ask again a little later");
         NobodyAsked => "takeover_not_asked", Conflict
-            ("nobody has asked to take over") ("there is nothing to decide");
+            ("no client asked to take over") ("there is nothing to decide");
         InboxFull { max: usize, unit: &'static str } => "inbox_full", Conflict
             ("the inbox holds at most {max} {unit}") ("withdraw some with `lanyard inbox`, or wait");
         LogFull { max: u64, unit: &'static str } => "log_full", Conflict

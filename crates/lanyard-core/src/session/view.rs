@@ -24,6 +24,7 @@ use crate::session::state::{InterruptCause, Lifecycle, StateName, Status};
 use crate::session::stop::Stop;
 use crate::session::writer::Writer;
 use crate::time::Timestamp;
+use crate::tree::Tree;
 
 /// A session as the API shows it: identity, state, limits and activity in one shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +42,9 @@ pub struct SessionView {
     /// The party that runs the agent: `lanyard`, `parent` (a subagent in its parent's run), `host` or `nobody`.
     pub driven_by: DrivenBy,
     pub workspace: Option<String>,
+    /// The worktree of its own that the session works in.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tree: Option<Tree>,
     pub plan: Option<String>,
     pub phase: Option<String>,
     pub purpose: Option<String>,
@@ -134,6 +138,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         source: s.source,
         driven_by: session.driver(),
         workspace: s.workspace,
+        tree: s.tree,
         plan: s.plan,
         phase: s.phase,
         purpose: s.purpose,

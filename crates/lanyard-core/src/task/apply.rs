@@ -7,8 +7,8 @@ use crate::log::Record;
 use crate::task::event::{TaskCreated, TaskEnvelope, TaskEvent};
 use crate::task::health::Remedy;
 use crate::task::record::{RUNS_MAX, Remedies, Task, TaskRun, TaskState};
-use crate::task::tree::BaseConflict;
 use crate::time::Timestamp;
+use crate::tree::BaseConflict;
 
 impl Record for Task {
     const KIND: &'static str = "task";

@@ -10,8 +10,8 @@ use crate::session::InterruptCause;
 use crate::task::health::Remedy;
 use crate::task::mail::MailTo;
 use crate::task::record::{Ending, TaskResult, TaskSpec, TaskState, WorkerSource};
-use crate::task::tree::{BaseConflict, Captured, Tree};
 use crate::time::Timestamp;
+use crate::tree::{BaseConflict, Captured, Tree};
 
 /// An entry of a task's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,8 +10,8 @@ use crate::id::{PlanId, RunId, SessionId, TaskId, WorkerId};
 use crate::paper::{Bounds, Priority};
 use crate::session::InterruptCause;
 use crate::task::mail::MailTo;
-use crate::task::tree::{BaseConflict, Captured, Tree};
 use crate::time::Timestamp;
+use crate::tree::{BaseConflict, Captured, Tree};
 
 /// Runs a record keeps; the task's log keeps all.
 pub(super) const RUNS_MAX: usize = 16;

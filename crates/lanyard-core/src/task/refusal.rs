@@ -22,7 +22,7 @@ refusals! {
         Cycle { tasks: Vec<TaskId> } => "dependency_cycle", Invalid
             ("the tasks {} depend on each other in a circle", list(.tasks)) ("take one of the dependencies away");
         ChatNeedsSession => "chat_needs_session", Invalid
-            ("a task of kind `chat` needs the session it is worked at in") ("name it with `session`");
+            ("a task of kind `chat` needs its session") ("name it with `session`");
     }
     via { Paper(#[from] paper::Refusal) }
 }

@@ -12,8 +12,8 @@ use crate::paper::{PlanStatus, Priority};
 use crate::task::files;
 use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, Task, TaskState};
-use crate::task::tree::BaseConflict;
 use crate::text::{NAME_CHARS_MAX, one_line};
+use crate::tree::BaseConflict;
 
 /// Limits of concurrency and of the growth of a family. Inherited and never widened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -58,7 +58,7 @@ pub(super) async fn resume(
     command_on(&app, target, change, command, StatusCode::ACCEPTED).await
 }
 
-/// The command that brings a session's agent back. An agent that is started anew for each turn has no process between
+/// The command that brings a session's agent back. An agent that is started again for each turn has no process between
 /// turns, so only a stopped session of it can be resumed.
 pub(super) fn resume_command(app: &App, session: &Session, ways: Vec<ResumeWay>) -> Result<Command, Problem> {
     let stopped = session.state == SessionState::Stopped;
@@ -72,7 +72,7 @@ pub(super) fn resume_command(app: &App, session: &Session, ways: Vec<ResumeWay>)
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "agent_per_turn",
-            format!("the agent `{agent}` is started anew for each turn; there is no process to bring back"),
+            format!("the agent `{agent}` is started again for each turn; there is no process to bring back"),
             "send a prompt with `lanyard send`; the turn says how the conversation goes on",
         ));
     }

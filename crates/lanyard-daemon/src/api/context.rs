@@ -35,7 +35,7 @@ impl<S: Sync> FromRequestParts<S> for Target {
     }
 }
 
-/// The epoch of the lease somebody writes under, from the header `Lanyard-Writer`.
+/// The epoch of the writer's lease, from the header `Lanyard-Writer`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriterEpoch(pub(super) Option<u64>);
 

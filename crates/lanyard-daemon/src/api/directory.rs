@@ -107,8 +107,17 @@ pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<SessionPag
     let cursor = query.cursor.clone();
     let filter = filter(&app, query).await?;
     let cursor = cursor.map(|text| Cursor::parse(&text, &filter)).transpose()?;
-    let listing = on_disk(&app, move |store| store.list(&filter, cursor.as_ref(), limit)).await?;
-    let sessions = with_runtime(&app, listing.rows);
+    let trees = app.trees.clone();
+    let (listing, branches) = on_disk(&app, move |store| {
+        let listing = store.list(&filter, cursor.as_ref(), limit)?;
+        let branches = trees.branches(&listing.rows)?;
+        Ok((listing, branches))
+    })
+    .await?;
+    let mut sessions = with_runtime(&app, listing.rows);
+    for (session, branch) in sessions.iter_mut().zip(branches) {
+        session.branch = branch;
+    }
     Ok(Json(SessionPage { sessions, next: listing.next.map(|next| next.to_string()) }))
 }
 
@@ -117,7 +126,11 @@ pub(super) fn with_runtime(app: &App, rows: Vec<Row>) -> Vec<SessionRow> {
     let counts = app.presence.counts(rows.iter().map(|row| row.id));
     rows.into_iter()
         .zip(counts)
-        .map(|(row, count)| SessionRow { runtime: Runtime::new(row.state, row.last_seq, count), row })
+        .map(|(row, count)| SessionRow {
+            runtime: Runtime::new(row.state, row.last_seq, count),
+            branch: None,
+            row,
+        })
         .collect()
 }
 
@@ -252,7 +265,7 @@ fn row(loaded: &Loaded) -> Row {
     }
 }
 
-/// A page as JSON, or a live stream for whoever accepts `text/event-stream`.
+/// A page as JSON, or a live stream for clients that accept `text/event-stream`.
 pub(super) async fn events(
     State(app): Shared,
     target: Target,

@@ -201,8 +201,8 @@ fn known_gates(text: &str) -> Result<BTreeSet<GateId>, Problem> {
 }
 
 fn bad_gate(gate: &str, error: &impl std::fmt::Display) -> Problem {
-    let title = format!("`{gate}` is not a gate's id: {error}");
-    Problem::bad_request("gate_id_bad", title, "list the gates that wait with `lanyard gates`")
+    let title = format!("`{gate}` is not an approval's id: {error}");
+    Problem::bad_request("gate_id_bad", title, "list open approvals with `lanyard approvals`")
 }
 
 async fn view(app: &Arc<App>, flow: Flow) -> Result<FlowView, Problem> {

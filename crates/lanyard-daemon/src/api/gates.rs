@@ -60,8 +60,8 @@ pub(super) async fn answer(
     let gate: GateId = gate.parse().map_err(|error| {
         Problem::bad_request(
             "gate_id_bad",
-            format!("`{gate}` is not a gate's id: {error}"),
-            "list the gates that wait with `lanyard gates`",
+            format!("`{gate}` is not an approval's id: {error}"),
+            "list open approvals with `lanyard approvals`",
         )
     })?;
     let GateAnswer { option, message } = change.body.clone();

@@ -66,7 +66,7 @@ pub(super) async fn guard(
     }
 }
 
-/// The session an address of the gateway names; nobody, where none is meant.
+/// The session an address of the gateway names; `None` where it names none.
 pub(super) fn in_address(named: &str) -> Option<&str> {
     Some(named).filter(|named| *named != NOBODY)
 }

@@ -18,7 +18,7 @@ use crate::storage::retention::{self, PRUNE_MAX, Prune};
 
 type Shared = State<Arc<App>>;
 
-/// How far a purge has come, for whoever waits for it.
+/// Progress of a purge, for clients that wait for it.
 pub(super) async fn purge(State(app): Shared, target: Target) -> Result<Json<PurgeView>, Problem> {
     let id = target.0;
     let (tombstone, deleted) = on_disk(&app, move |store| {

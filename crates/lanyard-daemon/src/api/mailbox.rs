@@ -94,7 +94,7 @@ pub(super) async fn again(
     Ok(Json(mail.await?))
 }
 
-/// A person's word to whoever works at a task.
+/// A person's message to a task's worker.
 pub(super) async fn send(
     State(app): Shared,
     Path(task): Path<String>,

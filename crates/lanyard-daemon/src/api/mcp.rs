@@ -48,7 +48,7 @@ pub(super) async fn address(
     Ok(Json(McpAddress { session, url, headers: BTreeMap::from(headers) }))
 }
 
-/// A session for an agent that somebody else started: it can be watched, guided and stopped like any other.
+/// A session for an agent that was started outside of Lanyard: it can be watched, guided and stopped like any other.
 async fn register(app: &Arc<App>, change: &Change<NewMcpAddress>) -> Result<SessionId, Problem> {
     let NewMcpAddress { agent, workspace, alias, .. } = &change.body;
     let new = NewSession {

@@ -1,5 +1,5 @@
 //! Numbers for machines: how continuity does, as JSON, and all of it as Prometheus reads it. Nothing here counts
-//! anything: every number is kept by whoever makes it.
+//! anything: every number is kept where it changes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn about_continuity(page: &mut Page, report: &ContinuityReport) {
         ("lost", labels.lost),
     ];
     page.labelled("resumed_total", COUNTER, "How conversations went on.", "continuity", labels);
-    let help = "Requests that were refused because somebody else was at it.";
+    let help = "Requests that were refused because another turn or writer was active.";
     page.one("busy_rejections_total", COUNTER, help, totals.busy_rejections);
     let others = totals.duplicate_suppressions - totals.duplicate_turns;
     let duplicates = [("turn", totals.duplicate_turns), ("request", others)];

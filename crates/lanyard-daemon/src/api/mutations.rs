@@ -33,7 +33,7 @@ const CLEANED_DAYS: u64 = 30;
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Changes of one day that are shown.
 const DAY_MAX: usize = 10_000;
-/// Largest answer that is kept. A larger one is made anew when its request is repeated.
+/// Largest answer that is kept. A larger one is made again when its request is repeated.
 const ANSWER_BYTES_MAX: usize = 512 * 1024;
 
 /// Papers of changes, and of the answers to keyed requests. Their workspace is the day.
@@ -43,7 +43,7 @@ const REQUESTS: &str = "change_request";
 /// Where a route's changes are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    /// It changes nothing, is nobody's, or is part of an agent's tool calls, which have their own records.
+    /// It changes nothing, has no caller, or is part of an agent's tool calls, which have their own records.
     Nowhere,
     /// In the session's own log, which keeps the actor and the key with the event.
     InSession,
@@ -99,7 +99,7 @@ struct Answer {
 pub struct Underway(Mutex<HashMap<[u8; 16], Arc<tokio::sync::Mutex<()>>>>);
 
 impl Underway {
-    fn lock(&self, key: [u8; 16]) -> Arc<tokio::sync::Mutex<()>> {
+    pub(super) fn lock(&self, key: [u8; 16]) -> Arc<tokio::sync::Mutex<()>> {
         let mut held = self.0.lock();
         held.retain(|_, lock| Arc::strong_count(lock) > 1);
         held.entry(key).or_default().clone()
@@ -311,7 +311,7 @@ fn hex(bytes: [u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
-/// Why, in the words of whoever asks.
+/// The caller's reason.
 fn reason_in(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Given {

@@ -45,7 +45,7 @@ impl Of {
 enum Verdict {
     /// Lanyard did not keep its promise.
     Failed,
-    /// There is no such session (any more): no failure of continuity, but whoever asked may now make a new one.
+    /// There is no such session (any more): no failure of continuity, but the client may now make a new one.
     Missing,
     /// The request itself was at fault, or came at the wrong moment.
     Refused,

@@ -41,6 +41,9 @@ pub(super) fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<
         if let Some(description) = described(route, name) {
             parameter["description"] = description.into();
         }
+        if is_required(route, name) {
+            parameter["required"] = true.into();
+        }
         parameters.push(parameter);
     }
     let mut header = |name: &str, schema: Value| {
@@ -57,6 +60,11 @@ pub(super) fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<
         header("Last-Event-ID", position());
     }
     parameters
+}
+
+/// Whether a route has no answer without this parameter of its query.
+fn is_required(route: &Route, name: &str) -> bool {
+    route.name == "worktree_setup" && name == "workspace"
 }
 
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
@@ -87,6 +95,8 @@ fn in_path(name: &str, generator: &mut SchemaGenerator) -> Value {
 
 fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value {
     match name {
+        // A whole path; elsewhere it is compared with the workspaces of sessions.
+        "workspace" if is_required(route, name) => pattern("^~?/"),
         "limit" => json!({ "type": "integer", "minimum": 1, "maximum": limit_max(route) }),
         "after" | "tail" => position(),
         "last" => json!({ "type": "integer", "minimum": 0, "maximum": super::attach::LAST_MAX }),

@@ -23,7 +23,7 @@ pub(crate) struct Problem {
     advice: String,
 }
 
-/// The code of a refusal, for whoever sees only the response.
+/// The code of a refusal, for layers that see only the response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused(pub(super) &'static str);
 

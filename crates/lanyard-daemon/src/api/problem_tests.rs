@@ -39,6 +39,9 @@ it does not change once it is published. The sentences below are examples: ids, 
 agents answer with the same codes; where their advice differs it stands in a line of its own. A request that is
 malformed has further codes, each with its own advice.
 
+The command line shows the code in brackets behind the sentence. Each code is an anchor of this page, such as
+`refusals.md#turn_rejected_busy`.
+
 A test of the daemon writes this page from the table of refusals: `UPDATE_EXPECT=1 cargo test -p lanyard-daemon refusals`.
 ";
 
@@ -52,7 +55,10 @@ impl Page {
 
     fn row(&mut self, code: &str, status: u16, title: &str, advice: &str) {
         let cell = |text: &str| text.replace('|', "\\|");
-        writeln!(self.0, "| `{code}` | {status} | {} | {} |", cell(title), cell(advice)).unwrap();
+        let anchor = format!("<a id=\"{code}\"></a>");
+        // A page has an anchor once: before the first row of its code.
+        let anchor = if self.0.contains(&anchor) { "" } else { &anchor };
+        writeln!(self.0, "| {anchor}`{code}` | {status} | {} | {} |", cell(title), cell(advice)).unwrap();
     }
 
     fn problem(&mut self, problem: impl Into<Problem>) {
@@ -254,6 +260,16 @@ fn worktrees(page: &mut Page) {
         WorktreeError::Locked { stderr: stderr() },
         WorktreeError::Special { path: "/src/shop/pipe".into() },
         WorktreeError::Interrupted,
+        WorktreeError::SetupBad {
+            file: "/src/shop/.lanyard/worktree.toml".into(),
+            why: "`a` is not ignored by git".to_owned(),
+        },
+        WorktreeError::SetupUntrusted { repository: folder(), asks: "run `npm ci`; copy `.env`".to_owned() },
+        WorktreeError::SetupFailed {
+            command: "npm ci".to_owned(),
+            how: "ended with code 1".to_owned(),
+            output: String::new(),
+        },
         WorktreeError::Git { what: what(), stderr: stderr() },
         WorktreeError::Io { what: "make the folder".to_owned(), source: full() },
     ] {

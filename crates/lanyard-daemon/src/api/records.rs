@@ -1,6 +1,6 @@
 //! The stream of records: what changes in tasks, plans, flows, notifications and mail, after a position.
 //!
-//! A reader is a position. It is woken after a commit and reads the store from there, so a slow one delays nobody and a
+//! A reader is a position. It is woken after a commit and reads the store from there, so a slow one delays no other and a
 //! daemon that comes back goes on where the client was.
 
 mod beside;

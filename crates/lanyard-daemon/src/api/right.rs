@@ -170,7 +170,7 @@ impl Watch {
     }
 }
 
-/// A body for as long as somebody has a right to it.
+/// A body for as long as its reader has a right to it.
 struct Bounded {
     /// Nothing once it is over.
     body: Option<Body>,
@@ -201,7 +201,7 @@ impl HttpBody for Bounded {
     }
 }
 
-/// The frames of a WebSocket for as long as somebody has a right to them.
+/// The frames of a WebSocket for as long as its reader has a right to them.
 pub(super) struct Frames<S> {
     stream: Option<S>,
     watch: Watch,

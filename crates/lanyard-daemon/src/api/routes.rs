@@ -23,7 +23,7 @@ use lanyard_api::types::{
     PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, RolledBack, RunReport, RunToken,
     SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping,
     StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode,
-    TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
+    TrustSetup, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::Entry;
@@ -38,7 +38,7 @@ use crate::api::observed::{Observed, observe};
 use crate::api::{
     App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, journal, mailbox, mcp, memory,
     metrics, name_lookup, notifications, observed, pages, plans, records, sessions, sign_in, snapshots,
-    stops, streams, subagents, system, tasks, turns, writer,
+    stops, streams, subagents, system, tasks, turns, worktrees, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -206,6 +206,8 @@ fn about_the_daemon() -> Vec<Route> {
         Route { answers: (202, None), ..change!(post "/shutdown" Operate "shutdown" "End the daemon; sessions stay." Reason => 202 Reason, system::shutdown) },
         change!(post "/reload" Operate "reload" "Read the config file again and take up what can be taken up." Reason => 200 Reloaded, system::reload),
         change!(post "/gc" Operate "gc" "Remove what belongs to nothing; `dry_run` only counts." NewGc => 200 GcReport, journal::gc),
+        look!("/worktree-setup" Operate "worktree_setup" "What the repository around a folder asks for in new worktrees, and whether that is allowed." &["workspace"] => WorktreeSetup, worktrees::get),
+        change!(post "/worktree-setup" Operate "trust_worktree_setup" "Allow the content of a repository's setup file, or take that back." TrustSetup => 200 WorktreeSetup, worktrees::trust),
         change!(post "/backup" Operate "backup" "Write a checked copy of the journal to a file on the daemon's machine." NewBackup => 200 BackupReceipt, journal::backup),
         look!("/audit" LookAll "audit" "Stops, guidance and answers of all sessions, newest first." AUDIT => AuditPage, audit::list),
         look!("/tokens" Operate "list_tokens" "Tokens and what they may do." &[] => TokenList, system::list_tokens),
@@ -259,7 +261,7 @@ fn about_turns() -> Vec<Route> {
         look!("/sessions/{id}/turns/{turn}" Look "get_turn" "One turn." &[] => TurnRow, turns::get),
         look!("/sessions/{id}/inbox" Look "get_inbox" "Messages that wait for their turn, the next one first." &[] => InboxView, turns::inbox),
         change!(post "/sessions/{id}/inbox/order" Operate "order_inbox" "Put the messages that wait in another order." InboxOrder => 200 Outcome, turns::order),
-        change!(post "/sessions/{id}/inbox/pause" Operate "pause_inbox" "Start nothing of the inbox until somebody says go." Reason => 200 Outcome, turns::pause),
+        change!(post "/sessions/{id}/inbox/pause" Operate "pause_inbox" "Pause the inbox until it is resumed." Reason => 200 Outcome, turns::pause),
         change!(post "/sessions/{id}/inbox/go" Operate "resume_inbox" "Let the inbox go on." Reason => 200 Outcome, turns::go),
         change!(patch "/sessions/{id}/inbox/{turn}" Operate "edit_turn" "Change a message that waits." InboxEdit => 200 Outcome, turns::edit),
         change!(delete "/sessions/{id}/inbox/{turn}" Operate "withdraw_turn" "Take a message back that waits." Reason => 200 Outcome, turns::withdraw),
@@ -297,9 +299,9 @@ fn about_agents() -> Vec<Route> {
         change!(post "/agents/{name}/check" Operate "check_agent" "Start an agent, greet it, and end it." Reason => 200 AgentCheck, agents::check),
         change!(post "/sessions/{id}/compact" Operate "compact_session" "Have its agent compact its context; `context.compacted` follows." Reason => 202 Outcome, agents::compact),
         change!(post "/sessions/{id}/resume" Operate "resume_session" "Have its agent there again, without a prompt yet." NewResume => 202 Outcome, agents::resume),
-        look!("/gates" LookAll "list_gates" "Every question that waits for an answer." &[] => GateList, gates::list),
-        look!("/sessions/{id}/gates" Look "list_session_gates" "A session's questions, with the newest that are settled." &[] => GateList, gates::of_session),
-        change!(post "/sessions/{id}/gates/{gate}" Operate "answer_gate" "Answer a question; the first answer stands." GateAnswer => 200 Outcome, gates::answer),
+        look!("/gates" LookAll "list_gates" "Every open approval." &[] => GateList, gates::list),
+        look!("/sessions/{id}/gates" Look "list_session_gates" "A session's approvals, with the newest that are settled." &[] => GateList, gates::of_session),
+        change!(post "/sessions/{id}/gates/{gate}" Operate "answer_gate" "Answer an approval; the first answer stands." GateAnswer => 200 Outcome, gates::answer),
         look!("/sessions/{id}/snapshots" Look "list_snapshots" "The checkpoints that the workspace can be taken back to." &[] => SnapshotList, snapshots::list),
         look!("/sessions/{id}/diff" Look "diff_workspace" "What differs between two checkpoints, or from one to now." &["from", "to"] => WorkspaceDiff, snapshots::diff),
         change!(post "/sessions/{id}/rollback" Operate "roll_back" "Take the workspace back to a checkpoint." NewRollback => 200 RolledBack, snapshots::rollback),
@@ -322,8 +324,8 @@ fn about_mcp() -> Vec<Route> {
 fn about_attaching() -> Vec<Route> {
     vec![
         look!("/sessions/{id}/writer" Look "get_writer" "Who writes, of all that are attached." &[] => WriterView, writer::get),
-        change!(post "/sessions/{id}/writer" Operate "claim_writer" "Become the writer, or ask whoever is to hand over." NewWriter => 200 WriterAnswer, writer::claim),
-        change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to who asked." HeldWriter => 200 WriterAnswer, writer::grant),
+        change!(post "/sessions/{id}/writer" Operate "claim_writer" "Become the writer, or ask the writer to hand over." NewWriter => 200 WriterAnswer, writer::claim),
+        change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to the client that asked." HeldWriter => 200 WriterAnswer, writer::grant),
         change!(post "/sessions/{id}/writer/deny" Operate "deny_writer" "Keep it." HeldWriter => 200 WriterAnswer, writer::deny),
         change!(post "/sessions/{id}/writer/release" Operate "release_writer" "Be done with it." HeldWriter => 200 WriterAnswer, writer::release),
     ]
@@ -340,7 +342,7 @@ fn about_plans() -> Vec<Route> {
         change!(post "/plans/import" Operate "import_plan" "Make a plan of a Markdown text." ImportPlan => 201 PlanView, plans::import),
         look!("/plans/{plan}" LookAll "get_plan" "A plan and its tasks." &["workspace"] => PlanView, plans::get),
         look!("/plans/{plan}/markdown" LookAll "export_plan" "A plan as a Markdown text." &["workspace"] => PlanMarkdown, plans::export),
-        change!(post "/plans/{plan}/start" Operate "start_plan" "Have its tasks worked at, as far as they depend on nothing that is open." Reason => 200 PlanView, plans::start),
+        change!(post "/plans/{plan}/start" Operate "start_plan" "Start its tasks, each after its prerequisites." Reason => 200 PlanView, plans::start),
         change!(post "/plans/{plan}/pause" Operate "pause_plan" "Begin nothing more of it." Reason => 200 PlanView, plans::pause),
         change!(post "/plans/{plan}/deploy" Operate "deploy_plan" "Begin all of it that is ready, once." Deploy => 200 DeployedTasks, plans::deploy),
         change!(post "/plans/{plan}/cancel" Operate "cancel_plan" "End it: begin nothing more of it, and cancel its open tasks." CancelTask => 202 PlanView, plans::cancel),
@@ -354,10 +356,10 @@ fn about_tasks() -> Vec<Route> {
         look!("/tasks" LookAll "list_tasks" "A page of tasks, oldest first." TASKS => TaskPage, tasks::list),
         change!(post "/tasks" Operate "new_task" "Make a task." NewTask => 201 TaskView, tasks::add),
         look!("/tasks/{task}" LookAll "get_task" "A task, by its id, alias, worker, session or run." &[] => TaskView, tasks::get),
-        change!(patch "/tasks/{task}" Operate "edit_task" "Change a task nobody works at." TaskEdit => 200 TaskView, tasks::edit),
+        change!(patch "/tasks/{task}" Operate "edit_task" "Change a task that is not running." TaskEdit => 200 TaskView, tasks::edit),
         look!("/tasks/{task}/log" LookAll "task_log" "What happened to it." &["after", "limit"] => TaskLog, tasks::log),
-        change!(post "/tasks/{task}/deploy" Operate "deploy_task" "Have it worked at now." Deploy => 202 TaskView, tasks::deploy),
-        change!(post "/tasks/{task}/pause" Operate "pause_task" "Hold it until somebody says go." Reason => 200 TaskView, tasks::pause),
+        change!(post "/tasks/{task}/deploy" Operate "deploy_task" "Start it now." Deploy => 202 TaskView, tasks::deploy),
+        change!(post "/tasks/{task}/pause" Operate "pause_task" "Hold it until it is resumed." Reason => 200 TaskView, tasks::pause),
         change!(post "/tasks/{task}/resume" Operate "resume_task" "Go on after a pause or an interruption." Reason => 200 TaskView, tasks::resume),
         change!(post "/tasks/{task}/cancel" Operate "cancel_task" "End it; what it did so far is kept." CancelTask => 202 TaskView, tasks::cancel),
         change!(post "/tasks/{task}/retry" Operate "retry_task" "Run it again, by the same worker." RetryTask => 200 TaskView, tasks::retry),
@@ -367,8 +369,8 @@ fn about_tasks() -> Vec<Route> {
         look!("/tasks/{task}/diff" LookAll "task_diff" "What its branch holds." &[] => TaskDiff, tasks::diff),
         change!(post "/tasks/{task}/merge" Operate "merge_task" "Merge its branch into its workspace." MergeTask => 200 MergedTask, tasks::merge),
         change!(post "/tasks/{task}/discard" Operate "discard_task" "Drop its branch; git keeps it under a ref." Reason => 200 DiscardedTask, tasks::discard),
-        change!(post "/tasks/{task}/token" Operate "task_token" "With what a program outside works at it." Reason => 200 RunToken, tasks::token),
-        change!(post "/tasks/{task}/mail" Operate "send_mail" "A word to whoever works at it." NewMail => 201 Mail, mailbox::send),
+        change!(post "/tasks/{task}/token" Operate "task_token" "The token with which an external program runs it." Reason => 200 RunToken, tasks::token),
+        change!(post "/tasks/{task}/mail" Operate "send_mail" "A message to its worker." NewMail => 201 Mail, mailbox::send),
     ]
 }
 
@@ -377,7 +379,7 @@ fn about_families() -> Vec<Route> {
     vec![
         change!(post "/sessions/{id}/report" Own "report_run" "What a run says of its task, with the token of that run." RunReport => 200 TaskView, mailbox::report),
         look!("/sessions/{id}/delegation" Look "delegation" "Level, depth, agents above and children below." &[] => Delegation, ids::delegation),
-        look!("/workers" LookAll "list_workers" "Who works at what, and how they do." &["plan", "all"] => WorkerList, mailbox::workers),
+        look!("/workers" LookAll "list_workers" "Workers with their tasks and health." &["plan", "all"] => WorkerList, mailbox::workers),
         look!("/mail" LookAll "list_mail" "Mail that is not settled; of one box, dead or settled where asked." &["box", "dead", "settled", "cursor", "limit"] => MailPage, mailbox::list),
         look!("/mail/{mail}" LookAll "get_mail" "One message." &[] => Mail, mailbox::get),
         change!(post "/mail/{mail}/ack" Operate "acknowledge_mail" "It was handled." Reason => 200 Mail, mailbox::acknowledge),
@@ -420,7 +422,7 @@ fn about_flows() -> Vec<Route> {
         change!(post "/flows/{flow}/cancel" Operate "cancel_flow" "End it; it can be taken up again." FlowReason => 200 FlowView, flows::cancel),
         change!(post "/flows/{flow}/merge" Operate "merge_flow" "Merge the branch of a flow that has ended into what is checked out in its folder." MergeTask => 200 MergedFlow, flows::merge),
         change!(post "/flows/{flow}/resume" Operate "resume_flow" "Take up a flow that was aborted, where it was." FlowReason => 200 FlowView, flows::resume),
-        change!(post "/flows/{flow}/gates/{gate}" Operate "answer_flow_gate" "Answer what it asks; the first answer stands." FlowAnswer => 200 FlowView, flows::answer),
+        change!(post "/flows/{flow}/gates/{gate}" Operate "answer_flow_gate" "Answer its approval; the first answer stands." FlowAnswer => 200 FlowView, flows::answer),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Changes to sessions. Each handler turns its body into one thing to ask of the engine.
 
+use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use axum::Json;
@@ -13,10 +14,12 @@ use lanyard_git::workspace_path;
 
 use crate::agents::handover;
 use crate::api::App;
-use crate::api::context::{Change, REPLAYED, Target, load, on_disk};
+use crate::api::context::{Change, REPLAYED, Target, load, missing, on_disk};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::engine::{Ask, Request};
+use crate::families::FamilyError;
+use crate::trees::SessionTree;
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;
@@ -31,8 +34,66 @@ pub(super) async fn create(State(app): Shared, mut change: Change<NewSession>) -
         None => None,
     };
     let id = SessionId::mint(app.clock.now(), app.clock.random());
+    if change.body.worktree.is_some() {
+        // Aside from the connection: a client that leaves does not leave half of it behind.
+        let made = tokio::spawn(async move { create_in_tree(&app, change, id, parent).await });
+        return made.await.unwrap_or_else(|_| Err(missing("handler")));
+    }
     let ask = Ask::Create { id, new: Box::new(change.body.clone()), parent };
     carry_out(&app, change, ask, StatusCode::CREATED).await
+}
+
+/// Makes the worktree, then the session that knows it. One of two requests with the same key waits for the other.
+async fn create_in_tree(
+    app: &Arc<App>,
+    mut change: Change<NewSession>,
+    id: SessionId,
+    parent: Option<SessionId>,
+) -> Answer {
+    let lock = change.keys.first().map(|key| app.underway.lock(key.key));
+    let _held = match &lock {
+        Some(lock) => Some(lock.lock().await),
+        None => None,
+    };
+    let keys: Vec<_> = change.keys.iter().map(|key| key.key).collect();
+    let repeated = on_disk(app, move |store| {
+        keys.iter().try_fold(false, |found, key| Ok(found || store.outcome(key)?.is_some()))
+    });
+    let repeated = repeated.await?;
+    let tree = match change.body.worktree.take() {
+        // The engine gives the first answer again.
+        Some(_) if repeated => None,
+        Some(wanted) => {
+            let Some(folder) = change.body.workspace.clone() else { return Err(no_folder()) };
+            workspace_path::check(&folder).await?;
+            let title = change.body.aliases.first().or(change.body.title.as_ref());
+            let begun = app.trees.begin(id, FilePath::new(&folder), title.map(String::as_str), &wanted);
+            Some(begun.await.map_err(FamilyError::from)?)
+        }
+        None => None,
+    };
+    let made = tree.is_some();
+    if let Some(SessionTree { tree, setup, workspace }) = tree {
+        change.body = NewSession { tree: Some(tree), setup, workspace: Some(workspace), ..change.body };
+    }
+    let ask = Ask::Create { id, new: Box::new(change.body.clone()), parent };
+    let answer = carry_out(app, change, ask, StatusCode::CREATED).await;
+    let created = answer.as_ref().is_ok_and(|answer| !answer.headers().contains_key(REPLAYED));
+    match (made, created) {
+        (true, true) => app.trees.keep(id).await,
+        (true, false) => app.trees.take_back(id).await,
+        (false, _) => {}
+    }
+    answer
+}
+
+fn no_folder() -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "worktree_needs_folder",
+        "a worktree is made from a repository, and the session names no folder",
+        "name a folder of the repository as `workspace`",
+    )
 }
 
 /// Refuses a session that could never run: its agent or its folder is not there. Sessions that Lanyard does not run may

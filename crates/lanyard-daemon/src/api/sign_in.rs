@@ -1,4 +1,4 @@
-//! How a browser gets a token: a link that somebody who has one asked for is exchanged for a cookie, once. The token in
+//! How a browser gets a token: a link that a token's holder asked for is exchanged for a cookie, once. The token in
 //! the cookie is one like any other, listed and revocable.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::auth::{self, Caller, cookie};
 
 type Shared = State<Arc<App>>;
 
-/// What a browser is called when nobody says.
+/// The default name of a browser.
 const BROWSER: &str = "browser";
 
 pub(super) async fn new_link(
@@ -59,7 +59,7 @@ fn spent(status: StatusCode, advice: &str) -> Problem {
 }
 
 impl App {
-    /// A link that signs an operator's browser in, for whoever runs this daemon.
+    /// A link that signs an operator's browser in, for the user of this daemon.
     pub fn sign_in_link(&self) -> std::io::Result<String> {
         let code = auth::fresh_code()?;
         self.tokens.links.add(&code, Actor::operator(BROWSER), self.clock.now());

@@ -33,7 +33,7 @@ const SCANNED_MAX: u64 = 200_000;
 const SCAN_PAGE: usize = 1_000;
 /// Characters of a commit that stand for all of it.
 const PREFIX_MIN: usize = 7;
-/// Sessions that are looked at to see whether somebody else works in the workspace.
+/// Sessions that are searched for others that work in the workspace.
 const NEIGHBOURS_MAX: usize = 2;
 
 pub(super) async fn list(State(app): Shared, target: Target) -> Result<Json<SnapshotList>, Problem> {
@@ -161,7 +161,7 @@ impl Drop for Rolling<'_> {
     }
 }
 
-/// Carried to its end even if nobody waits for it any more: half of a workspace would be neither old nor new.
+/// Carried to its end even if the caller is gone: half of a workspace would be neither old nor new.
 pub(super) async fn rollback(
     State(app): Shared,
     target: Target,

@@ -55,7 +55,7 @@ pub(super) async fn receipt(State(app): Shared, target: Target) -> Result<Json<S
         Problem::new(
             StatusCode::NOT_FOUND,
             "no_stop",
-            "nobody asked this session to stop",
+            "no stop of this session is pending",
             "ask with `lanyard stop`",
         )
     })

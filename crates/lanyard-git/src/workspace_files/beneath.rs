@@ -20,7 +20,12 @@ const GIT: &str = ".git";
 /// Without waiting for the other end of a FIFO or for the holder of a lease, and never through a link.
 const CAREFULLY: OFlags =
     OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// For names below it only, where the system can open a folder without reading it.
+#[cfg(target_os = "linux")]
+const PASSED: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const PASSED: OFlags = OFlags::RDONLY;
+const FOLDER: OFlags = PASSED.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Reads a regular file of at most `max` bytes. Links are followed as long as they stay below `root`; one that leads
 /// nowhere is not the same as no file.

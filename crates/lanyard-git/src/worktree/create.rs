@@ -105,13 +105,28 @@ pub fn create_after(
     base: Option<&str>,
     work: &[FinishedWork],
 ) -> Result<Tree, WorktreeError> {
+    let branch = branch.map_or_else(|| format!("lanyard/{name}"), str::to_owned);
+    make(root, folder, &Wanted { name, branch: &branch, base, work, others: OthersBranch::Refused })
+}
+
+/// The same on a branch that a person named: a new one, or one that is there and checked out nowhere.
+pub fn create_on(
+    root: &Path,
+    folder: &Path,
+    name: &str,
+    branch: &str,
+    base: Option<&str>,
+) -> Result<Tree, WorktreeError> {
+    make(root, folder, &Wanted { name, branch, base, work: &[], others: OthersBranch::Used })
+}
+
+fn make(root: &Path, folder: &Path, wanted: &Wanted<'_>) -> Result<Tree, WorktreeError> {
+    let (name, branch) = (wanted.name, wanted.branch.to_owned());
     check_name(name)?;
     let repo = Repo::find(folder)?;
     let shared = Shared::around(&repo)?;
-    let branch = branch.map_or_else(|| format!("lanyard/{name}"), str::to_owned);
     shared.check_branch(&branch)?;
     let path = room(root, name)?;
-    let wanted = Wanted { name, branch: &branch, base, work };
     match shared.place(&path)? {
         Place::Taken => return Err(WorktreeError::FolderInUse { folder: path }),
         Place::Worktree => {
@@ -120,13 +135,13 @@ pub fn create_after(
             }
             // Where it stands now, should somebody have taken its branch away.
             let stands = Repo::find(&path)?.head()?;
-            let base = settle(&shared, &repo, &wanted, stands.as_deref())?;
+            let base = settle(&shared, &repo, wanted, stands.as_deref())?;
             return tree(&shared, &path, &branch, base);
         }
         Place::Free { listed: true } => shared.clear(&path)?,
         Place::Free { listed: false } => shared.clear_attempts(&path)?,
     }
-    let base = settle(&shared, &repo, &wanted, None)?;
+    let base = settle(&shared, &repo, wanted, None)?;
     if shared.checked_out(&branch)?.is_some() {
         return Err(WorktreeError::BranchInUse { branch });
     }
@@ -148,6 +163,15 @@ struct Wanted<'a> {
     branch: &'a str,
     base: Option<&'a str>,
     work: &'a [FinishedWork],
+    others: OthersBranch,
+}
+
+/// A branch of the wanted name that was not made for this worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OthersBranch {
+    Refused,
+    /// Checked out as it is. It does not become Lanyard's.
+    Used,
 }
 
 /// Sees to it that the branch is there and ours, and answers where it began. A new one starts at `stands`, else at its
@@ -161,6 +185,9 @@ fn settle(
     let reference = head_ref(wanted.branch);
     if let Some(tip) = shared.tip(&reference)? {
         if shared.owner(wanted.branch)?.as_deref() != Some(wanted.name) {
+            if wanted.others == OthersBranch::Used {
+                return Ok(tip);
+            }
             return Err(WorktreeError::BranchExists { branch: wanted.branch.to_owned() });
         }
         let base = shared.base(wanted.branch)?.unwrap_or_else(|| tip.clone());

@@ -84,6 +84,16 @@ refusals! {
             ("Remove it, or put a regular file in its place.");
         Interrupted => "interrupted", Conflict
             ("the work on the worktree was interrupted") ("Try again; what was begun is finished then.");
+        SetupBad { file: PathBuf, why: String } => "worktree_setup_bad", Conflict
+            ("{} cannot be applied: {why}", file.display())
+            ("Correct the file; its keys are `setup`, `copy` and `link`.");
+        SetupUntrusted { repository: PathBuf, asks: String } => "worktree_setup_untrusted", Conflict
+            ("the setup file of {} is not allowed. In each new worktree it would {asks}", repository.display())
+            ("Read {}/.lanyard/worktree.toml, then allow this content with `lanyard worktree trust`.", repository.display())
+            agents ("Tell your operator: only an operator can allow the setup file.");
+        SetupFailed { command: String, how: String, output: String } => "worktree_setup_failed", Conflict
+            ("the setup command `{command}` {how}{}", ending(output))
+            ("Correct the command or the setup file, then try again.");
         Git { what: String, stderr: String } => "git_failed", Conflict
             ("`{what}` failed: {stderr}") ("Run the same git command in the repository to see what is wrong.");
         Io { what: String, source: std::io::Error } => "worktree_io", Conflict
@@ -141,6 +151,12 @@ pub(super) fn passes(stderr: &str) -> bool {
     // Any listing of worktrees trips over one that is being made.
     let half_made = stderr.contains("failed to read") && stderr.contains("worktrees/");
     held || half_made || stderr.contains("could not lock config file")
+}
+
+/// The end of a command's output, on lines of its own.
+fn ending(output: &str) -> String {
+    let output = output.trim_end();
+    if output.is_empty() { String::new() } else { format!("; its output ends with\n{output}") }
 }
 
 fn list(files: &[String]) -> String {

@@ -8,9 +8,10 @@ use super::WorktreeError;
 use super::call::{line, read, text};
 use super::capture::{capture, uncaptured};
 use super::index::path_in;
-use super::shared::{Shared, head_ref, name_of};
+use super::shared::{Place, Shared, head_ref, name_of, real};
 use crate::snapshot::changes::GITLINK;
 use crate::snapshot::git::records;
+use crate::snapshot::message::check_name;
 use crate::snapshot::repo::Repo;
 
 /// Takes a worktree's folder away. Its branch stays. Refused while it has work that is in no commit.
@@ -60,6 +61,28 @@ pub fn discard(tree: &Tree) -> Result<String, WorktreeError> {
     shared.set_ref(&reference, None, Some(&tip))?;
     shared.unmark(&tree.branch)?;
     Ok(kept)
+}
+
+/// Takes away a worktree that was begun for `name`, however much of it there is, and in which nobody has worked. A branch
+/// that was made for it goes too, unless it has commits of its own.
+pub fn undo(root: &Path, folder: &Path, name: &str, branch: &str) -> Result<(), WorktreeError> {
+    check_name(name)?;
+    let shared = Shared::around(&Repo::find(folder)?)?;
+    let path = real(root).join(name);
+    if shared.place(&path)? != Place::Taken {
+        shared.clear(&path)?;
+    }
+    if shared.owner(branch)?.as_deref() != Some(name) {
+        return Ok(());
+    }
+    let reference = head_ref(branch);
+    if let Some(tip) = shared.tip(&reference)? {
+        if shared.base(branch)?.as_ref() != Some(&tip) {
+            return Ok(());
+        }
+        shared.set_ref(&reference, None, Some(&tip))?;
+    }
+    shared.unmark(branch)
 }
 
 /// Repositories inside the worktree, which its commits name and do not hold.

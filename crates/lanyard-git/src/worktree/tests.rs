@@ -6,6 +6,7 @@ mod changed;
 mod made;
 mod merged;
 mod removed;
+mod set_up;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

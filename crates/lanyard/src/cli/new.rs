@@ -1,11 +1,11 @@
 //! `lanyard new`: make a session.
 
-use lanyard_core::Outcome;
 use lanyard_core::session::{DrivenBy, EXTERNAL, Language, NewSession};
 
 use super::memory::flags::MemoryFlags;
 use super::target::{folder, workspace};
-use crate::client::{A_SESSION, Route};
+use super::worktree::{WorktreeFlags, create};
+use crate::client::A_SESSION;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -14,6 +14,7 @@ Examples:
   lanyard new --title \"fix the login test\" --workspace .
   id=$(lanyard new --agent opencode --alias review)
   lanyard new --agent claude --native 1b2c3d4e-0000-4000-8000-123456789abc --workspace .
+  lanyard new --agent claude --workspace . --worktree=fix/login
   lanyard new --parent \"$id\" --purpose review --leaf";
 
 /// Make a session and print its id
@@ -26,7 +27,7 @@ pub(super) struct New {
     /// The agent that works in it, as `lanyard agents` lists them
     #[arg(long)]
     agent: Option<String>,
-    /// Who it belongs to [default: the token's name]
+    /// Owner [default: the token's name]
     #[arg(long)]
     owner: Option<String>,
     /// Where it comes from
@@ -66,6 +67,8 @@ pub(super) struct New {
     #[arg(long, value_name = "LANGUAGE")]
     documents: Option<String>,
     #[command(flatten)]
+    tree: WorktreeFlags,
+    #[command(flatten)]
     memory: MemoryFlags,
     /// It does its own work and cannot delegate
     #[arg(long)]
@@ -83,12 +86,16 @@ impl New {
         // An agent works in a folder; sessions that nothing runs in may have a name instead.
         let runs = self.agent.is_some() && !self.not_run && self.source != EXTERNAL;
         let workspace = match self.workspace {
-            Some(path) if runs => Some(folder(Some(path.into()), "--workspace")?),
+            Some(path) if runs || self.tree.is_wanted() => Some(folder(Some(path.into()), "--workspace")?),
             named => named,
         };
         let mut client = context.client().await?;
         let parent = client.id_if(A_SESSION, self.parent).await?;
+        let worktree = self.tree.wanted(context, &mut client, workspace.as_deref()).await?;
         let new = NewSession {
+            worktree,
+            tree: None,
+            setup: Vec::new(),
             task: None,
             observed: false,
             driven_by: self.not_run.then_some(DrivenBy::Nobody),
@@ -111,7 +118,7 @@ impl New {
             leaf: self.leaf,
             depth_limit: self.depth_limit,
         };
-        let outcome: Outcome = client.post(&Route::to(&["sessions"]), &new).await?;
+        let outcome = create(context, &mut client, None, &new).await?;
         context.out.receipt(&outcome, Some(&outcome.session.to_string()), "")
     }
 }

@@ -9,6 +9,7 @@ use lanyard_core::session::NewSession;
 use super::memory::flags::MemoryFlags;
 use super::target::{folder, new_name, text_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
+use super::worktree::{WorktreeFlags, create};
 use crate::chosen_agent::chosen;
 use crate::client::{A_SESSION, Route};
 use crate::context::Context;
@@ -19,14 +20,16 @@ use crate::render::text::{fit, one_line};
 const TITLE_COLUMNS: usize = 72;
 
 const ABOUT: &str = "\
-The agent's words go to stdout; what it does, asks and costs to stderr. Its questions are asked
-here, or answered from anywhere with `lanyard answer`. Ctrl-C asks whether to detach, cancel or
+The agent's messages go to stdout; tool calls, approvals and costs to stderr. Approvals are answered
+here, or from anywhere with `lanyard answer`. Ctrl-C asks whether to detach, cancel or
 stop; the agent works on when you leave, and outlives the daemon too.
 
 Examples:
   lanyard run \"fix the failing login test\"
   lanyard run --name login \"fix the failing login test\" && lanyard show login
   lanyard run --agent opencode --cwd ~/src/web --detach \"update the dependencies\"
+  lanyard run --worktree \"try another parser\"
+  lanyard run --worktree=fix/login --trust --detach \"fix the failing login test\"
   lanyard run --agent demo - < task.md > answer.txt
 
 ";
@@ -35,7 +38,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
 pub(super) struct Run {
-    /// What the agent is told; `-` reads it from stdin
+    /// Message to the agent; `-` reads it from stdin
     prompt: String,
     /// The agent, as `lanyard agents` lists them [default: the config's default, or its only agent]
     #[arg(long)]
@@ -52,6 +55,8 @@ pub(super) struct Run {
     /// The session that delegates to it: id or alias
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
+    #[command(flatten)]
+    tree: WorktreeFlags,
     /// Do not wait: print the session's id
     #[arg(long, short)]
     detach: bool,
@@ -68,7 +73,9 @@ impl Run {
         let agent = chosen(&list, self.agent.as_deref())?;
         let first = prompt.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_default();
         let title = self.title.unwrap_or_else(|| fit(&first, TITLE_COLUMNS));
+        let worktree = self.tree.wanted(context, &mut client, Some(&workspace)).await?;
         let new = NewSession {
+            worktree,
             title: Some(title).filter(|title| !title.is_empty()),
             agent: Some(agent.clone()),
             source: Some("cli".to_owned()),
@@ -78,7 +85,7 @@ impl Run {
             memory: self.memory.ask(),
             ..NewSession::default()
         };
-        let made: Outcome = client.post_part("session", &Route::to(&["sessions"]), &new).await?;
+        let made = create(context, &mut client, Some("session"), &new).await?;
         let id = made.session.to_string();
         let turn = NewTurn { prompt, ..NewTurn::default() };
         let route = Route::to(&["sessions", &id, "turns"]);

@@ -74,10 +74,10 @@ fn a_gate_outside_a_turn_is_unexpected() {
     check(
         in_state(StateName::BetweenTurn).with_run(),
         gate_asked(1, 1),
-        expect![[r#"
+        expect![[r"
             signal.unexpected signal=gate_asked state=between_turn
             between_turn, run 1 ready
-        "#]],
+        "]],
     );
 }
 
@@ -87,7 +87,7 @@ fn a_gate_of_another_run_is_unexpected() {
     story(
         in_state(StateName::Executing).with_run(),
         [gate_asked(1, 2), run_ended(1, None), gate_asked(1, 1)],
-        expect![[r#"
+        expect![[r"
             > gate_asked
             signal.unexpected signal=gate_asked state=executing
             executing, run 1 ready
@@ -97,7 +97,7 @@ fn a_gate_of_another_run_is_unexpected() {
             > gate_asked
             signal.unexpected signal=gate_asked state=executing
             executing
-        "#]],
+        "]],
     );
 }
 
@@ -106,10 +106,10 @@ fn a_gate_of_an_ended_session_is_unexpected() {
     check(
         in_state(StateName::Completed),
         gate_asked(1, 1),
-        expect![[r#"
+        expect![[r"
             signal.unexpected signal=gate_asked state=completed
             completed
-        "#]],
+        "]],
     );
 }
 
@@ -118,10 +118,10 @@ fn a_gate_that_is_there_is_not_opened_again() {
     check(
         in_state(StateName::Executing).with_run().with_gate(1),
         asked_again(1, 1, "another"),
-        expect![[r#"
+        expect![[r"
             signal.unexpected signal=gate_asked state=executing
             executing, run 1 ready, open gates 1
-        "#]],
+        "]],
     );
 }
 
@@ -131,11 +131,11 @@ fn an_answer_is_passed_on() {
     check(
         in_state(StateName::Executing).with_run().with_gate(1),
         answer(1, "yes"),
-        expect![[r#"
+        expect![[r"
             gate.answered gate=gate#1 option=yes
             do AnswerGate { gate: gate#1 }
             executing, run 1 ready
-        "#]],
+        "]],
     );
 }
 
@@ -166,7 +166,7 @@ fn the_same_answer_again_changes_nothing() {
     story(
         in_state(StateName::Executing).with_run().with_gate(1),
         [answer(1, "yes"), answer(1, "yes"), answer(1, "allow")],
-        expect![[r#"
+        expect![[r"
             > answer_gate
             gate.answered gate=gate#1 option=yes
             do AnswerGate { gate: gate#1 }
@@ -175,7 +175,7 @@ fn the_same_answer_again_changes_nothing() {
             executing, run 1 ready
             > answer_gate
             executing, run 1 ready
-        "#]],
+        "]],
     );
 }
 
@@ -185,18 +185,18 @@ fn another_answer_is_refused() {
     story(
         in_state(StateName::Executing).with_run().with_gate(1),
         [answer(1, "yes"), answer(1, "no"), answer(1, "deny")],
-        expect![[r#"
+        expect![[r"
             > answer_gate
             gate.answered gate=gate#1 option=yes
             do AnswerGate { gate: gate#1 }
             executing, run 1 ready
             > answer_gate
-            refused gate_already_answered: gate gate#1 was answered with `yes`; the first answer stands; nothing was changed
+            refused gate_already_answered: approval gate#1 was answered with `yes`; the first answer stands; nothing was changed
             executing, run 1 ready
             > answer_gate
-            refused gate_already_answered: gate gate#1 was answered with `yes`; the first answer stands; nothing was changed
+            refused gate_already_answered: approval gate#1 was answered with `yes`; the first answer stands; nothing was changed
             executing, run 1 ready
-        "#]],
+        "]],
     );
 }
 
@@ -210,7 +210,7 @@ fn an_answer_to_a_void_gate_is_refused() {
             gate.withdrawn gate=gate#1 why="the agent went on"
             executing, run 1 ready
             > answer_gate
-            refused gate_void: gate gate#1 is void: the agent went on; nobody waits for it any more; look at `lanyard show`
+            refused gate_void: approval gate#1 is void: the agent went on; the agent no longer waits for it; look at `lanyard show`
             executing, run 1 ready
         "#]],
     );
@@ -221,10 +221,10 @@ fn an_unknown_option_is_refused_with_those_there_are() {
     check(
         in_state(StateName::Executing).with_run().with_gate(1),
         answer(1, "maybe"),
-        expect![[r#"
-            refused gate_option_unknown: the gate has no option `maybe`; it has yes, yes-all, no; choose one of those, or say `allow` or `deny`
+        expect![[r"
+            refused gate_option_unknown: the approval has no option `maybe`; it has yes, yes-all, no; choose one of those, or say `allow` or `deny`
             executing, run 1 ready, open gates 1
-        "#]],
+        "]],
     );
 }
 
@@ -233,10 +233,10 @@ fn a_gate_there_never_was_is_refused() {
     check(
         in_state(StateName::Executing).with_run().with_gate(1),
         answer(9, "yes"),
-        expect![[r#"
-            refused gate_not_found: the session has no gate gate#9; list the gates that wait with `lanyard gates`
+        expect![[r"
+            refused gate_not_found: the session has no approval gate#9; list open approvals with `lanyard approvals`
             executing, run 1 ready, open gates 1
-        "#]],
+        "]],
     );
 }
 
@@ -245,11 +245,11 @@ fn a_deleted_session_answers_nothing() {
     check(
         given([deleted()]),
         answer(1, "yes"),
-        expect![[r#"
+        expect![[r"
             refused session_deleted: the session was deleted; create a new session
             command.refused code=session_deleted command=answer_gate state=beginning
             beginning, deleted
-        "#]],
+        "]],
     );
 }
 
@@ -258,10 +258,10 @@ fn a_message_has_visible_characters() {
     check(
         in_state(StateName::Executing).with_run().with_gate(1),
         answer_because(1, "no", " \n"),
-        expect![[r#"
+        expect![[r"
             refused field_empty: message is empty; give at least one visible character
             executing, run 1 ready, open gates 1
-        "#]],
+        "]],
     );
 }
 
@@ -274,7 +274,7 @@ fn a_message_of_exactly_the_limit_is_taken() {
             answer_because(1, "no", &"é".repeat(NAME_CHARS_MAX + 1)),
             answer_because(1, "no", &"é".repeat(NAME_CHARS_MAX)),
         ],
-        expect![[r#"
+        expect![[r"
             > answer_gate
             refused field_too_long: message is longer than 1000 characters; shorten it; put long content into a file the agent can read
             executing, run 1 ready, open gates 1
@@ -282,7 +282,7 @@ fn a_message_of_exactly_the_limit_is_taken() {
             gate.answered gate=gate#1 message=éééééééé…(1000 characters) option=no
             do AnswerGate { gate: gate#1 }
             executing, run 1 ready
-        "#]],
+        "]],
     );
 }
 
@@ -350,7 +350,7 @@ fn the_end_of_the_turn_voids_its_gates() {
             gate.withdrawn gate=gate#2 why="the turn ended"
             executing -> between_turn, run 1 ready
             > answer_gate
-            refused gate_void: gate gate#2 is void: the turn ended; nobody waits for it any more; look at `lanyard show`
+            refused gate_void: approval gate#2 is void: the turn ended; the agent no longer waits for it; look at `lanyard show`
             between_turn, run 1 ready
             > answer_gate
             between_turn, run 1 ready
@@ -385,7 +385,7 @@ fn the_end_of_the_run_voids_its_gates() {
             gate.withdrawn gate=gate#1 why="the turn ended"
             executing -> interrupted
             > answer_gate
-            refused gate_void: gate gate#1 is void: the turn ended; nobody waits for it any more; look at `lanyard show`
+            refused gate_void: approval gate#1 is void: the turn ended; the agent no longer waits for it; look at `lanyard show`
             interrupted
         "#]],
     );
@@ -511,17 +511,17 @@ fn the_newest_thirty_two_settled_gates_are_kept() {
     story(
         given,
         [answer(10, "no"), answer(9, "no"), answer(1, "no")],
-        expect![[r#"
+        expect![[r"
             > answer_gate
             executing, run 1 ready, open gates 1
             > answer_gate
-            refused gate_not_found: the session has no gate gate#9; list the gates that wait with `lanyard gates`
+            refused gate_not_found: the session has no approval gate#9; list open approvals with `lanyard approvals`
             executing, run 1 ready, open gates 1
             > answer_gate
             gate.answered gate=gate#1 option=no
             do AnswerGate { gate: gate#1 }
             executing, run 1 ready
-        "#]],
+        "]],
     );
 }
 
@@ -552,14 +552,14 @@ fn a_handle_that_is_too_long_is_unexpected() {
     story(
         in_state(StateName::Executing).with_run(),
         [asked(1, 1, question(&long)), asked(2, 1, strange)],
-        expect![[r#"
+        expect![[r"
             > gate_asked
             signal.unexpected signal=gate_asked state=executing
             executing, run 1 ready
             > gate_asked
             signal.unexpected signal=gate_asked state=executing
             executing, run 1 ready
-        "#]],
+        "]],
     );
 }
 

@@ -10,11 +10,11 @@ fn a_refusal_is_recorded_with_code_and_state() {
     check(
         given([]),
         cancel_turn(),
-        expect![[r#"
+        expect![[r"
             refused no_active_turn: no turn is running; look at its state with `lanyard show`
             command.refused code=no_active_turn command=cancel_turn state=beginning
             beginning
-        "#]],
+        "]],
     );
 }
 
@@ -23,10 +23,10 @@ fn a_fault_of_the_request_is_answered_and_not_recorded() {
     check(
         given([]),
         guide(1, ""),
-        expect![[r#"
+        expect![[r"
             refused field_empty: text is empty; give at least one visible character
             beginning
-        "#]],
+        "]],
     );
 }
 
@@ -37,7 +37,7 @@ fn the_thirty_third_refusal_in_a_row_is_only_answered() {
     story(
         given,
         [cancel_turn(), cancel_turn()],
-        expect![[r#"
+        expect![[r"
             > cancel_turn
             refused no_active_turn: no turn is running; look at its state with `lanyard show`
             command.refused code=no_active_turn command=cancel_turn state=beginning
@@ -45,7 +45,7 @@ fn the_thirty_third_refusal_in_a_row_is_only_answered() {
             > cancel_turn
             refused no_active_turn: no turn is running; look at its state with `lanyard show`
             beginning
-        "#]],
+        "]],
     );
 }
 
@@ -55,13 +55,13 @@ fn unexpected_signals_count_in_the_same_row() {
     story(
         given,
         [cancel_turn(), turn_finished()],
-        expect![[r#"
+        expect![[r"
             > cancel_turn
             refused no_active_turn: no turn is running; look at its state with `lanyard show`
             beginning
             > turn_finished
             beginning
-        "#]],
+        "]],
     );
 }
 
@@ -72,11 +72,11 @@ fn anything_that_happens_ends_the_row() {
     check(
         given,
         cancel_turn(),
-        expect![[r#"
+        expect![[r"
             refused no_active_turn: no turn is running; look at its state with `lanyard show`
             command.refused code=no_active_turn command=cancel_turn state=beginning
             beginning
-        "#]],
+        "]],
     );
 }
 
@@ -111,7 +111,7 @@ fn the_codes_of_refusals() {
             format!("{:22} {:8} {:11} {refusal}", refusal.code(), recorded, fault)
         })
         .collect();
-    expect![[r#"
+    expect![[r"
         turn_rejected_busy     recorded             turn turn#1 is running
         session_ended          recorded             the session has ended as failed
         session_deleted        recorded             the session was deleted
@@ -138,15 +138,15 @@ fn the_codes_of_refusals() {
         has_children           recorded             2 live sessions are its children
         fork_ahead_of_log                           the log ends at 7
         position_ahead_of_log           bad request position 8 is past the end of the log, which is 7
-        gate_not_found                              the session has no gate gate#1
-        gate_option_unknown             bad request the gate has no option `maybe`; it has yes, no
-        gate_already_answered                       gate gate#1 was answered with `no`
-        gate_void                                   gate gate#1 is void: the turn ended
+        gate_not_found                              the session has no approval gate#1
+        gate_option_unknown             bad request the approval has no option `maybe`; it has yes, no
+        gate_already_answered                       approval gate#1 was answered with `no`
+        gate_void                                   approval gate#1 is void: the turn ended
         writer_held                                 ann writes in this session, from connection conn_00000000000000000000000001 (cli)
         writer_superseded                           the writer has changed; the epoch is 3
         takeover_pending                            connection conn_00000000000000000000000001 has already asked to take over
         takeover_denied                             connection conn_00000000000000000000000001 has just denied to hand over
-        takeover_not_asked                          nobody has asked to take over
+        takeover_not_asked                          no client asked to take over
         inbox_full                                  the inbox holds at most 32 messages
         log_full                                    the session's log has reached its limit of 1000000 events
         inbox_turn_unknown                          no message turn#1 waits in the inbox
@@ -160,7 +160,7 @@ fn the_codes_of_refusals() {
         halted                                      an operator halted all work
         intervention_root_only recorded             turns of people go to sessions of level 1, and this one is of level 2
         memory_tag_bad                  bad request `a,b` cannot be a tag
-        memory_policy_wider                         the memory policy would allow more than the session's does"#]]
+        memory_policy_wider                         the memory policy would allow more than the session's does"]]
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 

@@ -233,7 +233,9 @@ fn control(envelope: &Envelope, event: &ControlEvent) -> Option<(&'static str, S
         ControlEvent::StopSettled {} => Some(("end", "the turn is over; the session can go on".to_owned())),
         ControlEvent::NoticeSent { to, .. } => Some((
             "parent",
-            to.map_or("no ancestor lives; operators are notified".to_owned(), |to| format!("{to} is told")),
+            to.map_or("no ancestor lives; operators are notified".to_owned(), |to| {
+                format!("{to} is notified")
+            }),
         )),
         ControlEvent::GuidanceSettled { notes, how: Settled::Undelivered } => {
             Some(("guidance", format!("not delivered, because the session ended: {}", notes.len())))
@@ -263,7 +265,7 @@ fn ended(how: &RunEnd) -> String {
         RunEnd::Exited { code } => format!("nothing of the agent lives; it exited with {code}"),
         RunEnd::Signalled { signal } => format!("nothing of the agent lives; it ended by signal {signal}"),
         RunEnd::Lost => "nothing of the agent lives".to_owned(),
-        RunEnd::HostLost => "the machine was started anew".to_owned(),
+        RunEnd::HostLost => "the machine was restarted".to_owned(),
         RunEnd::NotStarted { .. } => "the agent had not started".to_owned(),
     }
 }

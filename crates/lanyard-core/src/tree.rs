@@ -1,22 +1,31 @@
-//! A task's own git worktree.
+//! A git worktree of its own: of a task, a flow or a session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::TaskId;
+use crate::id::{SessionId, TaskId};
 
-/// Bytes of a branch's name that come from the plan, and as many from the key.
+/// Bytes of a branch's name that come from the plan, and as many from the key or the title.
 const PART_BYTES_MAX: usize = 40;
-/// Characters of the task's id at the end of its branch's name. Two plans may be called the same; their tasks differ here.
+/// Characters of the id at the end of a branch's name. Two plans or titles may be the same; the ids differ here.
 const ID_CHARS: usize = 6;
 
 /// The branch of a task that has a key: `lanyard/PLAN-KEY-` and the end of the task's id, in letters, digits and dashes.
 /// The name is the same for every attempt.
 #[must_use]
 pub fn branch_name(plan: Option<&str>, key: &str, task: TaskId) -> String {
-    let id = task.to_string();
-    let end = id.get(id.len().saturating_sub(ID_CHARS)..).unwrap_or(&id);
-    let words = plan.into_iter().chain([key]).map(plain).filter(|part| !part.is_empty());
+    branch_of(plan.into_iter().chain([key]), &task.to_string())
+}
+
+/// The branch of a session whose maker names none: `lanyard/TITLE-` and the end of the session's id.
+#[must_use]
+pub fn session_branch(title: Option<&str>, session: SessionId) -> String {
+    branch_of(title.into_iter(), &session.to_string())
+}
+
+fn branch_of<'a>(words: impl Iterator<Item = &'a str>, id: &str) -> String {
+    let end = id.get(id.len().saturating_sub(ID_CHARS)..).unwrap_or(id);
+    let words = words.map(plain).filter(|part| !part.is_empty());
     let parts: Vec<String> = words.chain([end.to_owned()]).collect();
     format!("lanyard/{}", parts.join("-"))
 }
@@ -68,6 +77,16 @@ pub struct Captured {
     pub files_changed: u32,
 }
 
+/// A command of the repository's setup file that was run in a new worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SetupStep {
+    pub command: String,
+    /// The end of its output.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    pub ms: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +107,21 @@ mod tests {
             (Some(&long), "k", "lanyard/ab-ab-ab-ab-ab-ab-ab-ab-ab-ab-ab-ab-ab-a-k-"),
         ] {
             assert_eq!(branch_name(plan, key, id), format!("{expected}{end}"), "{plan:?} {key}");
+        }
+    }
+
+    #[test]
+    fn a_session_s_branch_is_named_after_its_title_and_the_end_of_its_id() {
+        let session = SessionId::from_u128(7);
+        let id = session.to_string();
+        let end = &id[id.len() - ID_CHARS..];
+        for (title, branch) in [
+            (Some("Fix: the login (again)"), format!("lanyard/fix-the-login-again-{end}")),
+            (Some("../..; rm"), format!("lanyard/rm-{end}")),
+            (Some("…"), format!("lanyard/{end}")),
+            (None, format!("lanyard/{end}")),
+        ] {
+            assert_eq!(session_branch(title, session), branch);
         }
     }
 }
