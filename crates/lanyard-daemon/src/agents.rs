@@ -7,6 +7,7 @@ mod acp;
 mod again;
 mod calls;
 mod check;
+mod claude;
 mod codex;
 mod command;
 mod desk;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::agents::settings::{AgentSettings, ClientFiles, DriverKind, OutputForm, PerTurn};
+use crate::agents::settings::{AgentSettings, ClientFiles, DriverKind};
 
 /// An agent that may be installed, and how Lanyard would run it.
 #[derive(Debug, Clone, Copy)]
@@ -16,52 +16,14 @@ pub struct Known {
     pub name: &'static str,
     driver: DriverKind,
     command: &'static [&'static str],
-    per_turn: Option<(&'static [&'static str], &'static [&'static str], OutputForm)>,
     /// The file access it works with, where that is not all of it.
     client_files: Option<ClientFiles>,
 }
 
-/// Lines go in both directions, so that Claude Code asks Lanyard where its own settings do not decide; alone it would
-/// deny. Lanyard's own tools need no question: they act as the session itself.
-const CLAUDE_FIRST: &[&str] = &[
-    "-p",
-    "--input-format",
-    "stream-json",
-    "--output-format",
-    "stream-json",
-    "--verbose",
-    "--permission-prompt-tool",
-    "stdio",
-    "--allowedTools",
-    "mcp__lanyard",
-    "--mcp-config",
-    "{mcp_config}",
-];
-/// The same with the conversation's id. Fixed beside the other, so that a config shows both whole.
-const CLAUDE_NEXT: &[&str] = &[
-    "-p",
-    "--input-format",
-    "stream-json",
-    "--output-format",
-    "stream-json",
-    "--verbose",
-    "--permission-prompt-tool",
-    "stdio",
-    "--allowedTools",
-    "mcp__lanyard",
-    "--mcp-config",
-    "{mcp_config}",
-    "--resume",
-    "{native}",
-];
-
 /// In the order they are shown.
 pub const KNOWN: [Known; 6] = [
     Known::new("opencode", DriverKind::Opencode, &["opencode", "serve"]),
-    Known {
-        per_turn: Some((CLAUDE_FIRST, CLAUDE_NEXT, OutputForm::ClaudeJson)),
-        ..Known::new("claude", DriverKind::Command, &["claude"])
-    },
+    Known::new("claude", DriverKind::Claude, &["claude"]),
     Known::new("codex", DriverKind::Codex, &["codex", "app-server"]),
     // Gemini CLI 0.61 takes the answer "no such file" of a client for a failure, and so creates no file.
     Known {
@@ -74,29 +36,22 @@ pub const KNOWN: [Known; 6] = [
 
 impl Known {
     const fn new(name: &'static str, driver: DriverKind, command: &'static [&'static str]) -> Self {
-        Self { name, driver, command, per_turn: None, client_files: None }
+        Self { name, driver, command, client_files: None }
     }
 
     /// Why the entry is as it is, for the config it is written into.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
-        (self.per_turn.is_some()).then_some(
-            "Claude Code asks before it uses a tool: `lanyard gates` shows the question, [agents.claude.permissions]\n\
+        (self.driver == DriverKind::Claude).then_some(
+            "Claude Code asks before it uses a tool: `lanyard approvals` shows the request, [agents.claude.permissions]\n\
              answers by rules. Lanyard's own tools are allowed.",
         )
     }
 
     #[must_use]
     pub fn settings(&self) -> AgentSettings {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let per_turn = self.per_turn.map(|(first, next, output)| PerTurn {
-            first: words(first),
-            next: words(next),
-            prompt_on_stdin: true,
-            output,
-        });
-        let client_files = self.client_files;
-        AgentSettings { client_files, per_turn, ..AgentSettings::of(self.driver, words(self.command)) }
+        let command = self.command.iter().map(|word| (*word).to_owned()).collect();
+        AgentSettings { client_files: self.client_files, ..AgentSettings::of(self.driver, command) }
     }
 }
 
@@ -214,25 +169,14 @@ mod tests {
         assert_eq!(client_files(&set), ClientFiles::None);
     }
 
+    /// FND-R4, FND-R9: what `init` writes keeps one process per conversation, and is warned of in nothing.
     #[test]
-    fn a_command_agent_says_how_it_is_run() {
-        for known in KNOWN {
-            let settings = known.settings();
-            assert_eq!(settings.driver == DriverKind::Command, settings.per_turn.is_some(), "{}", known.name);
-            assert!(!settings.command.is_empty());
-        }
-    }
-
-    /// FND-R4, FND-R9: what `init` writes can ask, goes on with the conversation, and is warned of in nothing.
-    #[test]
-    fn fnd_r4_a_known_agent_asks_and_goes_on() {
+    fn fnd_r4_a_known_agent_goes_on_in_its_process() {
         for known in KNOWN {
             let settings = known.settings();
             assert_eq!(settings.warnings(), Vec::<String>::new(), "{}", known.name);
-            if let Some(per_turn) = settings.per_turn {
-                assert!(per_turn.asks() && per_turn.next.contains(&"{native}".to_owned()), "{}", known.name);
-                assert_eq!(per_turn.next[..per_turn.first.len()], per_turn.first);
-            }
+            assert_ne!(settings.driver, DriverKind::Command, "{}", known.name);
+            assert!(!settings.command.is_empty());
         }
     }
 }

@@ -124,6 +124,8 @@ pub enum DriverKind {
     Acp,
     /// The OpenCode server.
     Opencode,
+    /// Claude Code with JSON lines in both directions.
+    Claude,
     /// `codex app-server`.
     Codex,
     /// Any command, run once per turn.
@@ -136,6 +138,7 @@ impl DriverKind {
         match self {
             Self::Acp => "acp",
             Self::Opencode => "opencode",
+            Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Command => "command",
         }
@@ -146,7 +149,7 @@ impl DriverKind {
     pub const fn steers_subagents(self) -> bool {
         match self {
             Self::Opencode | Self::Codex => true,
-            Self::Acp | Self::Command => false,
+            Self::Acp | Self::Claude | Self::Command => false,
         }
     }
 }

@@ -15,11 +15,13 @@ use serde_json::json;
 use crate::agents::command::identity;
 use crate::agents::driver::{Action, Actions, Begin, Driver};
 use crate::agents::roster::{CheckOutcome, Roster, version};
-use crate::agents::runner::{driver, setting, spec};
+use crate::agents::runner::{add_conversation, driver, setting, spec};
 use crate::runs::{How, Link};
 
 /// Longest line of a greeting.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// The MCP servers of an agent that is only greeted.
+const NO_SERVERS: &str = r#"{"mcpServers":{}}"#;
 /// How long to wait for the end of a process that cannot be spoken to.
 const END_WAIT: Duration = Duration::from_secs(5);
 /// Characters of what the agent said on stderr that are repeated.
@@ -74,11 +76,13 @@ impl Roster {
     ) -> Result<(AgentInfo, Capabilities), Failure> {
         let nobody = SessionId::mint(self.clock.now(), self.clock.random());
         // It has no token: `lanyard` in it is nobody, and no operator.
-        let spec = spec(settings, folder, nobody, None)?;
+        let mut spec = spec(settings, folder, nobody, None)?;
+        let setting = setting(settings, folder, run, Begin::New, Vec::new());
+        add_conversation(&mut spec, settings, &setting, NO_SERVERS);
         let about = json!({ "check": name });
         let link = self.runs.start(&run.to_string(), &about, &spec).await;
         let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
-        let mut driver = driver(settings, setting(settings, folder, Begin::New, Vec::new()));
+        let mut driver = driver(settings, setting);
         let patience = Duration::from_millis(settings.handshake_timeout_ms);
         let greeted = tokio::time::timeout(patience, greet(&mut *driver, &link)).await;
         let greeted = greeted.unwrap_or_else(|_| {

@@ -7,8 +7,6 @@
 //!
 //! Claude Code takes lines while it works: its input stays open for answers until its turn has ended.
 
-mod claude;
-mod claude_asks;
 mod codex_json;
 #[cfg(test)]
 mod tests;
@@ -18,8 +16,9 @@ use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, Question, TurnOutcome};
 use serde_json::Value;
 
-use self::claude::Claude;
 use self::codex_json::CodexJson;
+use super::claude::asks;
+use super::claude::lines::{ClaudeLines, ClaudeNews, ClaudeSpan};
 use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TextKind, TurnEnd};
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
@@ -42,7 +41,7 @@ pub(crate) struct CommandDriver {
 #[derive(Debug)]
 enum Form {
     Text,
-    Claude(Claude),
+    Claude(ClaudeLines),
     Codex(CodexJson),
 }
 
@@ -82,7 +81,9 @@ impl CommandDriver {
         };
         let form = match per_turn.output {
             OutputForm::Text => Form::Text,
-            OutputForm::ClaudeJson => Form::Claude(Claude::new(&per_turn, main)),
+            OutputForm::ClaudeJson => {
+                Form::Claude(ClaudeLines::new(ClaudeSpan::OneTurn, main, per_turn.asks()))
+            }
             OutputForm::CodexJson => Form::Codex(CodexJson::new(how == Opened::New, !adopted)),
         };
         Self { begin: setting.begin, per_turn, form, turn, ready: adopted, cancelled: false, end: End::Ahead }
@@ -175,7 +176,11 @@ impl Driver for CommandDriver {
         };
         let told = match &mut self.form {
             Form::Text => Told::Nothing,
-            Form::Claude(claude) => claude.told(&message, out),
+            Form::Claude(claude) => match claude.told(&message, out) {
+                ClaudeNews::Nothing => Told::Nothing,
+                ClaudeNews::Opened { native, version } => Told::Native { native, version },
+                ClaudeNews::Result(end) => Told::End(end),
+            },
             Form::Codex(codex) => codex.told(&message, out),
         };
         match told {
@@ -189,7 +194,7 @@ impl Driver for CommandDriver {
         self.turn = Some(turn);
         if self.per_turn.prompt_on_stdin {
             let two_way = self.per_turn.is_two_way();
-            let line = if two_way { claude_asks::prompt(text) } else { text.to_owned() };
+            let line = if two_way { asks::prompt(text) } else { text.to_owned() };
             out.push(Action::Send { key: turn.to_string(), line });
         }
         if let End::Kept(end) = std::mem::replace(&mut self.end, End::Ahead) {
@@ -213,7 +218,7 @@ impl Driver for CommandDriver {
 
     fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions) {
         if matches!(self.form, Form::Claude(_)) {
-            out.push(claude_asks::answer(question, answer));
+            out.push(asks::answer(question, answer));
         }
     }
 

@@ -304,6 +304,8 @@ pub(crate) struct Setting {
     pub(crate) mcp: Vec<McpServer>,
     /// The file access that an ACP agent is offered.
     pub(crate) client_files: ClientFiles,
+    /// The id of a new conversation, for an agent that lets its client choose it.
+    pub(crate) conversation: String,
     /// Git's folders outside the workspace that a commit in it writes, for agents with a sandbox of their own.
     pub(crate) git_folders: Vec<PathBuf>,
 }

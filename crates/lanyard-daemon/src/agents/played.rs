@@ -22,6 +22,7 @@ pub(super) fn setting(begin: Begin) -> Setting {
         model: None,
         mcp: Vec::new(),
         client_files: ClientFiles::default(),
+        conversation: "conversation-1".to_owned(),
         git_folders: Vec::new(),
     }
 }

@@ -33,7 +33,7 @@ use crate::runs::{Link, Output};
 use clear::Cleared;
 pub(super) use end::{how_of, process_of};
 use spent::SpentOutput;
-pub(super) use start::{About, Start, driver, setting, spec, start};
+pub(super) use start::{About, Start, add_conversation, driver, setting, spec, start};
 
 /// Longest line an agent may write.
 const LINE_BYTES_MAX: usize = 16 << 20;

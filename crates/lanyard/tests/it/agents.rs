@@ -4,6 +4,7 @@
 mod bad;
 mod calls;
 mod cancel;
+mod claude;
 mod clear;
 mod gates;
 mod governance;

@@ -190,12 +190,30 @@ pub(crate) fn claude_print(home: &Path, model: &Model, rights: Rights) -> Agent 
 /// Claude Code as `lanyard init` writes it into the config.
 pub(crate) fn claude_entry(home: &Path, model: &Model, rights: Rights) -> Agent {
     let known = KNOWN.iter().find(|known| known.name == "claude").unwrap();
-    let per_turn = known.settings().per_turn();
-    let list = |words: &[String]| Value::from(words.to_vec());
-    let (first, next) = (list(&per_turn.first), list(&per_turn.next));
-    let (stdin, output) = (per_turn.prompt_on_stdin, serde_json::to_value(per_turn.output).unwrap());
+    let driver = known.settings().driver.as_str();
+    claude("claude", driver, home, model, rights, &binary("claude", "claude"), &[])
+}
+
+/// The same run once per turn, with answers to its questions, as `lanyard init` wrote it before.
+pub(crate) fn claude_asks(home: &Path, model: &Model, rights: Rights) -> Agent {
+    let first = [
+        "-p",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--permission-prompt-tool",
+        "stdio",
+        "--allowedTools",
+        "mcp__lanyard",
+        "--mcp-config",
+        "{mcp_config}",
+    ];
+    let next = [&first[..], &["--resume", "{native}"]].concat();
+    let (first, next) = (Value::from(&first[..]), Value::from(next));
     claude("claude", "command", home, model, rights, &binary("claude", "claude"), &[]).set(&format!(
-        "per_turn = {{ first = {first}, next = {next}, prompt_on_stdin = {stdin}, output = {output} }}"
+        "per_turn = {{ first = {first}, next = {next}, prompt_on_stdin = true, output = \"claude_json\" }}"
     ))
 }
 

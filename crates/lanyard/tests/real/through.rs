@@ -4,6 +4,7 @@
 //! table that `cargo xtask test real` prints at the end.
 
 mod apart;
+mod background;
 mod breaks;
 mod cancel;
 mod cases;
@@ -112,6 +113,7 @@ chapters!(codex_acp, super::Case::codex_acp);
 chapters!(codex_exec, super::Case::codex_exec);
 chapters!(claude, super::Case::claude);
 chapters!(claude_entry, super::Case::claude_entry);
+chapters!(claude_asks, super::Case::claude_asks);
 chapters!(claude_acp, super::Case::claude_acp);
 chapters!(gemini, super::Case::gemini);
 
@@ -170,6 +172,16 @@ fn fnd_r5_no_agent_is_told_of_a_session_id_for_its_tools() {
     for case in [Case::opencode(), Case::codex(), Case::claude_entry(), Case::gemini()] {
         entry::asks_for_no_session_id(&case);
     }
+}
+
+#[test]
+fn claude_ends_a_turn_after_its_subagents_in_the_background() {
+    background::shows(&Case::claude_entry());
+}
+
+#[test]
+fn claude_answers_words_that_came_after_its_last_request() {
+    steer::late(&Case::claude_entry());
 }
 
 /// FND-R9.

@@ -3,7 +3,6 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its strings so")]
 
 use expect_test::{Expect, expect};
-use lanyard_api::agents::known::KNOWN;
 use lanyard_api::agents::settings::{OutputForm, PerTurn};
 
 use super::{CommandDriver, arguments};
@@ -48,10 +47,11 @@ fn claude_parts(begin: Begin) -> Box<dyn Driver> {
     driver(begin, per_turn)
 }
 
-/// As `lanyard init` writes it.
+/// With answers to its questions.
 fn claude_two_way(begin: Begin) -> Box<dyn Driver> {
-    let known = KNOWN.iter().find(|known| known.name == "claude").unwrap();
-    driver(begin, known.settings().per_turn())
+    let words = ["--input-format", "stream-json", "--permission-prompt-tool", "stdio"];
+    let first = words.map(str::to_owned).to_vec();
+    driver(begin, PerTurn { first, prompt_on_stdin: true, ..per_turn(OutputForm::ClaudeJson) })
 }
 
 fn codex(begin: Begin) -> Box<dyn Driver> {
@@ -182,7 +182,7 @@ fn claude_in_parts_is_not_told_twice() {
             ready id-1 Believed, claude 2.1.197
             Message of msg_00023 "Simple "
             Message of msg_00023 "answer."
-            Usage { input: 19453, output: 13, context: Some(19454), cost: 0 }
+            Usage { input: 19453, output: 13, context: Some(19466), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
     );

@@ -20,6 +20,7 @@ fn setting(begin: Begin) -> Setting {
         model: None,
         mcp: Vec::new(),
         client_files: ClientFiles::default(),
+        conversation: String::new(),
         git_folders: Vec::new(),
     }
 }

@@ -42,7 +42,7 @@ impl Runner {
         let mcp = servers(&shared.addresses.through(about.relay), session, held.id, &settings);
         // A run that an older daemon started goes past the relay, and nothing is known of its servers.
         let offered = about.relay.map(|_| tools::offered(&settings, &mcp)).unwrap_or_default();
-        let driver = driver(&settings, setting(&settings, &workspace, begin, mcp));
+        let driver = driver(&settings, setting(&settings, &workspace, held.id, begin, mcp));
         let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
         runner.offered = offered;

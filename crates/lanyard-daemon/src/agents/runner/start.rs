@@ -23,6 +23,7 @@ use super::spent::SpentOutput;
 use super::{Left, Order, Runner, Stage, tools};
 use crate::agents::acp::Acp;
 use crate::agents::calls::{Calls, Stand};
+use crate::agents::claude::{self, ClaudeCode};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
@@ -196,7 +197,7 @@ async fn prepare(
             let what = "this agent is started anew for each turn; send it a prompt";
             return Err(("agent_per_turn".to_owned(), what.to_owned()));
         }
-        (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
+        (DriverKind::Acp | DriverKind::Claude | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
     let native = native_of(&plan.begin);
     // The port is in the agent's configuration, so it is taken before there is an agent.
@@ -211,8 +212,12 @@ async fn prepare(
         mcp_config: &config,
         mcp: &base,
     });
+    let offered = tools::offered(settings, &mcp);
+    let git_folders = git_folders(settings, &workspace).await;
+    let setting = Setting { git_folders, ..setting(settings, &workspace, run, plan.begin, mcp) };
     let mut spec = spec(settings, &workspace, start.session, places)?;
     spec.env.extend(addresses.environment(start.session, run));
+    add_conversation(&mut spec, settings, &setting, &config);
     let about = About {
         session: start.session,
         agent: session.hands.agent.clone(),
@@ -228,9 +233,6 @@ async fn prepare(
     failpoint::hit("after_spawn");
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
     let orders = std::mem::replace(&mut start.orders, mpsc::channel(1).1);
-    let offered = tools::offered(settings, &mcp);
-    let git_folders = git_folders(settings, &workspace).await;
-    let setting = Setting { git_folders, ..setting(settings, &workspace, plan.begin, mcp) };
     let driver = driver(settings, setting);
     let patience = Duration::from_millis(settings.handshake_timeout_ms);
     let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
@@ -239,9 +241,7 @@ async fn prepare(
     runner.offered = offered;
     runner.past = plan.past;
     runner.ways = plan.ways;
-    // A conversation the agent had before its first run here should be known to it too.
-    let brought = session.native.is_some() && session.run.as_ref().is_some_and(|held| held.number == 1);
-    runner.has_past = brought || session.turns > u64::from(session.turn.is_some());
+    runner.has_past = has_past(session);
     runner.say(|driver, out| driver.begin(out));
     if let (Some(text), Some(turn)) = (prompt, start.turn) {
         // It was started with its prompt and may greet in the middle of its answer.
@@ -255,6 +255,18 @@ async fn prepare(
         runner.close_unless_two_way().await;
     }
     Ok(runner)
+}
+
+/// Whether there was something before the running turn that the agent should know.
+fn has_past(session: &Session) -> bool {
+    // A conversation the agent had before its first run here should be known to it too.
+    let brought = session.native.is_some() && session.run.as_ref().is_some_and(|held| held.number == 1);
+    brought || was_prompted(session)
+}
+
+/// Whether there was a turn before the running one.
+fn was_prompted(session: &Session) -> bool {
+    session.turns > u64::from(session.turn.is_some())
 }
 
 /// The listener of the run's relay.
@@ -327,7 +339,7 @@ async fn plan(
     ways: Vec<ResumeWay>,
 ) -> Result<Plan, Failure> {
     let fresh = Plan { begin: Begin::New, past: None, ways: Vec::new() };
-    let Some(native) = session.native.clone() else {
+    let Some(native) = session.native.clone().filter(|_| !is_unwritten(session, settings)) else {
         // A fork goes on from what was said before it, and an agent that takes over from what another was told.
         let told = match (session.carries, session.forked_from) {
             (Some(_), _) => handover::ways(settings),
@@ -366,6 +378,13 @@ async fn plan(
     Err(("resume_impossible".to_owned(), what.to_owned()))
 }
 
+/// Claude Code writes a conversation down with its first prompt. One that was opened by a run of this session and never
+/// prompted is nowhere, and nothing is lost with it.
+fn is_unwritten(session: &Session, settings: &AgentSettings) -> bool {
+    let opened_here = session.run.as_ref().is_some_and(|held| held.number > 1);
+    settings.driver == DriverKind::Claude && opened_here && !was_prompted(session)
+}
+
 /// The conversation before the running turn, in words: with what came before the fork, where it is one.
 pub(super) async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
     let held = session.clone();
@@ -392,6 +411,7 @@ pub(in crate::agents) fn servers(
 pub(in crate::agents) fn setting(
     settings: &AgentSettings,
     workspace: &Path,
+    run: RunId,
     begin: Begin,
     mcp: Vec<McpServer>,
 ) -> Setting {
@@ -403,7 +423,29 @@ pub(in crate::agents) fn setting(
         model: settings.model.clone(),
         mcp,
         client_files: known::client_files(settings),
+        conversation: conversation_of(run),
         git_folders: Vec::new(),
+    }
+}
+
+/// The run's own bits as a UUID. A daemon that comes before the agent has greeted finds the same.
+fn conversation_of(run: RunId) -> String {
+    let bits = format!("{:032x}", run.as_u128());
+    let parts = [&bits[..8], &bits[8..12], &bits[12..16], &bits[16..20], &bits[20..]];
+    parts.join("-")
+}
+
+/// Tells a program of its conversation and its MCP servers where its protocol has no place for them.
+pub(in crate::agents) fn add_conversation(
+    spec: &mut Spec,
+    settings: &AgentSettings,
+    setting: &Setting,
+    mcp_config: &str,
+) {
+    if settings.driver == DriverKind::Claude {
+        spec.argv.extend(claude::arguments(setting, mcp_config));
+        let (name, value) = claude::STATES;
+        spec.env.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
 }
 
@@ -421,6 +463,7 @@ pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> B
     match settings.driver {
         DriverKind::Acp => Box::new(Acp::new(setting)),
         DriverKind::Opencode => Box::new(OpenCode::new(setting)),
+        DriverKind::Claude => Box::new(ClaudeCode::new(setting)),
         DriverKind::Codex => Box::new(Codex::new(setting)),
         DriverKind::Command => Box::new(CommandDriver::new(setting, settings.per_turn())),
     }
@@ -444,7 +487,7 @@ pub(in crate::agents) fn spec(
             add_missing(&mut argv, "serve");
         }
         DriverKind::Codex => add_missing(&mut argv, "app-server"),
-        DriverKind::Acp | DriverKind::Command => {}
+        DriverKind::Acp | DriverKind::Claude | DriverKind::Command => {}
     }
     if let Some(places) = places {
         argv.extend(command::arguments(&settings.per_turn(), places));

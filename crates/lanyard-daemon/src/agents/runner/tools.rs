@@ -37,14 +37,14 @@ impl Runner {
 fn connects_at_start(driver: DriverKind) -> bool {
     match driver {
         DriverKind::Codex | DriverKind::Opencode => true,
-        DriverKind::Acp | DriverKind::Command => false,
+        DriverKind::Acp | DriverKind::Claude | DriverKind::Command => false,
     }
 }
 
 /// The servers an agent is told of, by their names in addresses.
 pub(super) fn offered(settings: &AgentSettings, servers: &[McpServer]) -> Vec<String> {
     let told = match settings.driver {
-        DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode => true,
+        DriverKind::Acp | DriverKind::Claude | DriverKind::Codex | DriverKind::Opencode => true,
         DriverKind::Command => {
             let per_turn = settings.per_turn();
             let mut words = per_turn.first.iter().chain(&per_turn.next);

@@ -61,10 +61,15 @@ impl Stage {
 
     /// One agent, `a`, that is run once per turn: a program of `sh`, with the arguments of the turn from `$1` on.
     pub(super) fn once(script: &str, settings: &str) -> Self {
+        Self::shell("command", script, settings)
+    }
+
+    /// One agent, `a`, that a driver speaks with: a program of `sh`, with the driver's arguments from `$1` on.
+    pub(super) fn shell(driver: &str, script: &str, settings: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let command = ["sh", "-c", script, "agent"].map(str::to_owned);
-        Self::configured(folder, &entry("a", "command", &command, settings))
+        Self::configured(folder, &entry("a", driver, &command, settings))
     }
 
     /// SIGKILL to the daemon, and a new one in its place.

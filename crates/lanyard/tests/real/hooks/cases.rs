@@ -83,7 +83,7 @@ impl Case {
             id_key: "session_id",
             tool: "Bash",
             shell: |command| Step::tool("Bash", json!({ "command": command, "description": "x" })),
-            words: Words::Message(Role::User),
+            words: Words::Message(Role::System),
             with_prompt: true,
             withholds: false,
             third: Third::Ends,

@@ -80,6 +80,11 @@ impl Conversation {
     pub(crate) fn says(&self, role: Role, text: &str) -> bool {
         self.texts(role).any(|said| said.contains(text))
     }
+
+    /// Whether words for a running turn reached the model. Claude Code gives them in a message of the role `system`.
+    pub(crate) fn hears(&self, text: &str) -> bool {
+        self.says(Role::User, text) || self.says(Role::System, text)
+    }
 }
 
 /// The text of any content value: a string, a list of parts, a part.

@@ -116,7 +116,12 @@ impl Case {
     /// As `lanyard init` writes it.
     pub(super) fn claude_entry() -> Case {
         let (name, asks) = ("claude, entry of init", Asks::Yes);
-        Case { name, make: agents::claude_entry, asks, ..Case::claude() }
+        Case { name, make: agents::claude_entry, asks, steers: true, ..Case::claude() }
+    }
+
+    /// Run once per turn, with answers to its questions.
+    pub(super) fn claude_asks() -> Case {
+        Case { name: "claude -p, asks", make: agents::claude_asks, asks: Asks::Yes, ..Case::claude() }
     }
 
     /// As an older guide had it.

@@ -117,7 +117,7 @@ fn names_no_session_id(kit: &Kit<'_>, script: &str) {
 /// FND-R9.
 pub(super) fn knows_the_past() {
     for (case, more, label, knows) in [
-        (Case::claude_entry(), "", "native", true),
+        (Case::claude_asks(), "", "native", true),
         (Case::claude_old_guide(), "", "lost", false),
         (Case::claude_old_guide(), "resume = [\"native\", \"preamble\"]\n", "preamble", true),
     ] {

@@ -159,8 +159,7 @@ pub(super) fn shared(case: &Case) {
     let reads = |script: &str| {
         let all = kit.model.log();
         all.iter().filter(|one| one.script == script).any(|one| {
-            one.asked.says(Role::User, WORDS)
-                || one.asked.tool_results().iter().any(|text| text.contains(WORDS))
+            one.asked.hears(WORDS) || one.asked.tool_results().iter().any(|text| text.contains(WORDS))
         })
     };
     kit.answered("child", 2);

@@ -25,7 +25,7 @@ pub(super) fn shows(case: &Case) {
         assert_eq!(delivered["data"]["channel"], "steer");
         kit.model.release("work");
         kit.completed(&session, &turn);
-        assert!(kit.answered("work", 1).asked.says(Role::User, WORDS), "{}", kit.told(&session));
+        assert!(kit.answered("work", 1).asked.hears(WORDS), "{}", kit.told(&session));
         kit.ok("steer");
     } else {
         kit.model.release("work");
@@ -38,4 +38,21 @@ pub(super) fn shows(case: &Case) {
         assert_eq!(delivered["data"]["channel"], "prompt");
         kit.not_offered("steer");
     }
+}
+
+/// Words for a turn whose last answer is being written: the agent answers them before the turn is over.
+pub(super) fn late(case: &Case) {
+    let kit = Kit::new(case, Rights::All);
+    let session = kit.session();
+    let turn = kit.begin(&session, "hold");
+    kit.is_held("hold");
+    kit.event(&session, "the greeting", |event| event["type"] == "run.ready");
+    kit.post(&format!("/sessions/{session}/guidance"), &json!({ "text": WORDS }));
+    let delivered = kit.event(&session, "the words' delivery", |event| event["type"] == "guidance.delivered");
+    assert_eq!(delivered["data"]["channel"], "steer");
+    kit.model.release("hold");
+    kit.completed(&session, &turn);
+    assert!(kit.answered("hold", 1).asked.says(Role::User, WORDS), "{}", kit.told(&session));
+    assert!(kit.turn(&session, "after").ends_with(AFTER));
+    kit.ok("late words");
 }

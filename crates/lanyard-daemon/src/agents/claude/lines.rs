@@ -1,22 +1,45 @@
-//! JSON lines as `claude -p --output-format stream-json --verbose` writes them.
+//! JSON lines as `claude -p --output-format stream-json --verbose` writes them, whoever started the program.
 //!
-//! A subagent is named by the tool call that started it, because every message of it carries that id.
+//! A subagent is named by the tool call that started it, because every message of it carries that id. Text rule: the parts
+//! of a message are passed on as they come, and the whole message only where none of its parts was.
 
 use std::collections::BTreeMap;
 
-use lanyard_api::agents::settings::PerTurn;
 use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
 use serde_json::Value;
 
-use super::{OPEN_MAX, Told, claude_asks};
+use super::asks;
 use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd, micros};
 
+/// Calls and subagents at work that are kept in mind.
+const OPEN_MAX: usize = 1024;
+
+/// How long the program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::agents) enum ClaudeSpan {
+    /// For one turn: its subagents and its costs end with its result.
+    OneTurn,
+    /// For turn after turn. A subagent in the background may work on after a result.
+    ManyTurns,
+}
+
+/// What a line told beyond actions.
 #[derive(Debug)]
-pub(super) struct Claude {
+pub(in crate::agents) enum ClaudeNews {
+    Nothing,
+    /// The conversation's id and the program's version.
+    Opened {
+        native: String,
+        version: Option<String>,
+    },
+    Result(TurnEnd),
+}
+
+#[derive(Debug)]
+pub(in crate::agents) struct ClaudeLines {
+    span: ClaudeSpan,
     /// The main conversation, once it is open.
     main: Option<String>,
-    /// Parts of messages come as events of their own, and the messages repeat them.
-    streams: bool,
     /// Subagents at work.
     children: BTreeMap<String, Subagent>,
     /// In whose conversation a call was made, for calls inside subagents.
@@ -25,102 +48,100 @@ pub(super) struct Claude {
     tasks: BTreeMap<String, String>,
     /// The message whose parts the main conversation is streaming.
     streaming: Option<String>,
+    /// The last message of which parts were passed on.
+    parts: Option<String>,
     /// It asks Lanyard; what it denies otherwise, nobody was asked about.
     asks: bool,
     context: Option<u64>,
+    /// What the program has cost since its start, by its last word.
+    cost: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Subagent {
     /// It is said to be done.
     done: bool,
+    /// The call that started it has returned, and its last words are a message like any other.
+    background: bool,
     /// Its last message that was passed on.
     last: Option<String>,
     /// The last message whose tokens were counted: each of its parts tells them again.
     counted: Option<String>,
 }
 
-impl Claude {
-    pub(super) fn new(per_turn: &PerTurn, main: Option<String>) -> Self {
-        let mut arguments = per_turn.first.iter().chain(&per_turn.next);
-        let streams = arguments.any(|argument| argument == "--include-partial-messages");
+impl ClaudeLines {
+    pub(in crate::agents) fn new(span: ClaudeSpan, main: Option<String>, asks: bool) -> Self {
         Self {
+            span,
             main,
-            streams,
             children: BTreeMap::new(),
             callers: BTreeMap::new(),
             tasks: BTreeMap::new(),
             streaming: None,
-            asks: per_turn.asks(),
+            parts: None,
+            asks,
             context: None,
+            cost: None,
         }
     }
 
-    pub(super) fn told(&mut self, message: &Value, out: &mut Actions) -> Told {
+    /// The same for a program that has cost nothing yet.
+    pub(super) fn at_start(self) -> Self {
+        Self { cost: Some(0), ..self }
+    }
+
+    pub(in crate::agents) fn told(&mut self, message: &Value, out: &mut Actions) -> ClaudeNews {
         let native = message["parent_tool_use_id"].as_str().map(str::to_owned);
         match message["type"].as_str().unwrap_or_default() {
             "system" => return self.system(message, out),
             "assistant" => self.assistant(native.as_ref(), message, out),
             "user" => self.user(native.as_deref(), message, out),
-            "stream_event" if self.streams => self.streamed(native, &message["event"], out),
+            "stream_event" => self.streamed(native, message, out),
             "control_request" => self.asked(message, out),
-            "control_cancel_request" => claude_asks::withdrawn(message, out),
-            "result" => return self.result(message, out),
+            "control_cancel_request" => asks::withdrawn(message, out),
+            "result" => return ClaudeNews::Result(self.result(message, out)),
             _ => {}
         }
-        Told::Nothing
+        ClaudeNews::Nothing
     }
 
-    /// Keeps in mind which message the streamed parts belong to.
-    fn begins(&mut self, event: &Value) {
-        match event["type"].as_str() {
-            Some("message_start") => self.streaming = event["message"]["id"].as_str().map(str::to_owned),
-            Some("message_stop") => self.streaming = None,
-            _ => {}
-        }
-    }
-
-    /// Parts of a message name it only at its start, and questions of a subagent name the task that it began as.
-    pub(super) fn is_midway(&self) -> bool {
+    /// Parts of a message may name it only at its start, and questions of a subagent name the task that it began as.
+    pub(in crate::agents) fn is_midway(&self) -> bool {
         self.streaming.is_some() || !self.children.is_empty()
     }
 
-    /// Keeps in mind which subagent a task's id stands for, and which message is being streamed.
-    pub(super) fn learn(&mut self, message: &Value) {
-        self.begins(&message["event"]);
-        let (task, child) = (message["task_id"].as_str(), message["tool_use_id"].as_str());
-        if let (Some(task), Some(child), true) = (task, child, self.tasks.len() < OPEN_MAX) {
-            self.tasks.insert(task.to_owned(), child.to_owned());
-        }
+    /// Keeps in mind what a line says that an earlier daemon has read.
+    pub(in crate::agents) fn learn(&mut self, message: &Value) {
+        let mut passed_on = Actions::new();
+        let _ = self.told(message, &mut passed_on);
     }
 
-    fn system(&mut self, message: &Value, out: &mut Actions) -> Told {
-        self.learn(message);
+    /// The task that a subagent runs as.
+    pub(super) fn task_of(&self, child: &str) -> Option<&str> {
+        self.tasks.iter().find(|(_, held)| *held == child).map(|(task, _)| task.as_str())
+    }
+
+    /// Nothing is at work any more: subagents that did not tell of their end have come to it.
+    pub(super) fn rest(&mut self, out: &mut Actions) {
+        for (child, state) in std::mem::take(&mut self.children) {
+            let end = if state.done { TurnEnd::Done(TurnOutcome::Completed) } else { TurnEnd::Cancelled };
+            out.push(Action::Finished { native: Some(child), turn: None, end });
+        }
+        self.callers.clear();
+        self.tasks.clear();
+        self.streaming = None;
+    }
+
+    fn system(&mut self, message: &Value, out: &mut Actions) -> ClaudeNews {
         let text = |key: &str| message[key].as_str().map(str::to_owned);
         match message["subtype"].as_str().unwrap_or_default() {
             "init" => {
                 if let Some(native) = text("session_id") {
                     self.main = Some(native.clone());
-                    return Told::Native { native, version: text("claude_code_version") };
+                    return ClaudeNews::Opened { native, version: text("claude_code_version") };
                 }
             }
-            "task_started" => {
-                if let Some(native) = text("tool_use_id")
-                    && message["task_type"].as_str().is_none_or(|kind| kind == "local_agent")
-                {
-                    self.open(&native);
-                    // By this name the hook knows it.
-                    let also = self.main.as_ref().zip(text("task_id"));
-                    out.push(Action::Child(Box::new(Child {
-                        also: also.map(|(main, task)| format!("{main}/{task}")).into_iter().collect(),
-                        parent: self.callers.get(&native).cloned(),
-                        title: text("description"),
-                        agent: text("subagent_type"),
-                        prompt: text("prompt").unwrap_or_default(),
-                        native,
-                    })));
-                }
-            }
+            "task_started" => self.child(message, out),
             "task_notification" => {
                 if let Some(native) = text("tool_use_id") {
                     self.notified(native, message, out);
@@ -128,17 +149,46 @@ impl Claude {
             }
             "compact_boundary" => {
                 let tokens = |key: &str| message["compact_metadata"][key].as_u64().unwrap_or(0);
-                let seen = Seen::Compacted { before: tokens("pre_tokens"), after: tokens("post_tokens") };
+                let (before, after) = (tokens("pre_tokens"), tokens("post_tokens"));
+                self.context = Some(after);
+                let seen = Seen::Compacted { before, after };
                 out.push(Action::Saw { native: None, seen });
             }
             _ => {}
         }
-        Told::Nothing
+        ClaudeNews::Nothing
+    }
+
+    fn child(&mut self, message: &Value, out: &mut Actions) {
+        let text = |key: &str| message[key].as_str().map(str::to_owned);
+        let Some(native) = text("tool_use_id") else {
+            return;
+        };
+        if message["task_type"].as_str().is_some_and(|kind| kind != "local_agent") {
+            return;
+        }
+        self.open(&native);
+        if let Some(child) = self.children.get_mut(&native) {
+            child.background = message["is_backgrounded"] == true;
+        }
+        if let Some(task) = text("task_id").filter(|_| self.tasks.len() < OPEN_MAX) {
+            self.tasks.insert(task, native.clone());
+        }
+        // By this name the hook knows it.
+        let also = self.main.as_ref().zip(text("task_id"));
+        out.push(Action::Child(Box::new(Child {
+            also: also.map(|(main, task)| format!("{main}/{task}")).into_iter().collect(),
+            parent: self.callers.get(&native).cloned(),
+            title: text("description"),
+            agent: text("subagent_type"),
+            prompt: text("prompt").unwrap_or_default(),
+            native,
+        })));
     }
 
     fn asked(&mut self, message: &Value, out: &mut Actions) {
         let native = message["request"]["agent_id"].as_str().and_then(|task| self.tasks.get(task)).cloned();
-        out.push(claude_asks::asked(native, message));
+        out.push(asks::asked(native, message));
     }
 
     fn open(&mut self, child: &str) {
@@ -148,19 +198,29 @@ impl Claude {
     }
 
     /// The end of a subagent. One that ends well says its last words in the result of the call that started it, which
-    /// comes right after; one in the background has had its result already, and is closed with the turn at the latest.
+    /// comes right after; one in the background has had its result already.
     fn notified(&mut self, child: String, message: &Value, out: &mut Actions) {
+        let Some(state) = self.children.get_mut(&child) else {
+            return;
+        };
         let summary = message["summary"].as_str().unwrap_or_default().to_owned();
         let end = match message["status"].as_str().unwrap_or_default() {
+            "completed" if state.background && self.span == ClaudeSpan::ManyTurns => {
+                if state.last.is_none() && !summary.is_empty() {
+                    let (native, kind) = (Some(child.clone()), TextKind::Message);
+                    out.push(Action::Text { native, kind, text: summary, message: None });
+                }
+                TurnEnd::Done(TurnOutcome::Completed)
+            }
             "completed" => {
-                self.open(&child);
-                self.children.entry(child).and_modify(|child| child.done = true);
+                state.done = true;
                 return;
             }
             "failed" => TurnEnd::Failed(summary),
             _ => TurnEnd::Cancelled,
         };
         self.children.remove(&child);
+        self.tasks.retain(|_, held| *held != child);
         out.push(Action::Finished { native: Some(child), turn: None, end });
     }
 
@@ -172,10 +232,10 @@ impl Claude {
         } else if body["model"] != "<synthetic>" {
             self.context = Some(input(&body["usage"]).saturating_add(output(&body["usage"])));
         }
-        // Subagents' messages, and those the program made up itself, come only whole.
-        let whole = !self.streams || native.is_some() || body["model"] == "<synthetic>";
         let failed = !message["error"].is_null();
         let id = body["id"].as_str().map(str::to_owned);
+        // Subagents' messages, and those the program made up itself, come only whole.
+        let whole = native.is_some() || id.is_none() || self.parts != id;
         for block in body["content"].as_array().map_or(&[][..], Vec::as_slice) {
             let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
             match block["type"].as_str().unwrap_or_default() {
@@ -230,9 +290,6 @@ impl Claude {
     }
 
     fn user(&mut self, native: Option<&str>, message: &Value, out: &mut Actions) {
-        if let Some(child) = native {
-            self.open(child);
-        }
         let saw = |seen: Seen| Action::Saw { native: native.map(str::to_owned), seen };
         let result = &message["tool_use_result"];
         for block in message["message"]["content"].as_array().map_or(&[][..], Vec::as_slice) {
@@ -241,6 +298,11 @@ impl Claude {
             };
             if result["agentId"].is_string() && result["status"] == "completed" {
                 self.last_words(call, result, out);
+            }
+            if result["isAsync"] == true
+                && let Some(child) = self.children.get_mut(call)
+            {
+                child.background = true;
             }
             self.callers.remove(call);
             let (is_error, content) = (block["is_error"] == true, block["content"].clone());
@@ -251,6 +313,7 @@ impl Claude {
 
     fn last_words(&mut self, child: &str, result: &Value, out: &mut Actions) {
         let last = self.children.remove(child).and_then(|child| child.last);
+        self.tasks.retain(|_, held| *held != child);
         let mut news = false;
         for block in result["content"].as_array().map_or(&[][..], Vec::as_slice) {
             // Some versions have said them as a message already.
@@ -268,40 +331,52 @@ impl Claude {
         out.push(Action::Finished { native: Some(child.to_owned()), turn: None, end });
     }
 
-    fn streamed(&mut self, native: Option<String>, event: &Value, out: &mut Actions) {
-        self.begins(event);
-        let delta = &event["delta"];
+    fn streamed(&mut self, native: Option<String>, message: &Value, out: &mut Actions) {
+        let (event, delta) = (&message["event"], &message["event"]["delta"]);
+        let kind = event["type"].as_str().unwrap_or_default();
+        if native.is_none() {
+            match kind {
+                "message_start" => self.streaming = event["message"]["id"].as_str().map(str::to_owned),
+                "message_stop" => self.streaming = None,
+                "message_delta" if input(&event["usage"]) > 0 => {
+                    let usage = &event["usage"];
+                    self.context = Some(input(usage).saturating_add(output(usage)));
+                }
+                _ => {}
+            }
+        }
         let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
             "text_delta" => (TextKind::Message, delta["text"].as_str()),
             "thinking_delta" => (TextKind::Thought, delta["thinking"].as_str()),
             _ => return,
         };
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            let (text, message) = (text.to_owned(), self.streaming.clone());
+            let message = message["api_message_id"].as_str().map(str::to_owned);
+            let (text, message) = (text.to_owned(), message.or_else(|| self.streaming.clone()));
+            self.parts.clone_from(&message);
             out.push(Action::Text { native, kind, text, message });
         }
     }
 
-    fn result(&mut self, message: &Value, out: &mut Actions) -> Told {
-        self.streaming = None;
-        for (child, state) in std::mem::take(&mut self.children) {
-            let end = if state.done { TurnEnd::Done(TurnOutcome::Completed) } else { TurnEnd::Cancelled };
-            out.push(Action::Finished { native: Some(child), turn: None, end });
+    fn result(&mut self, message: &Value, out: &mut Actions) -> TurnEnd {
+        (self.streaming, self.parts) = (None, None);
+        if self.span == ClaudeSpan::OneTurn {
+            self.rest(out);
         }
         let usage = &message["usage"];
-        let (input, output) = (input(usage), output(usage));
-        let cost = message["total_cost_usd"].as_f64().map_or(0, micros);
+        let (input, output, cost) = (input(usage), output(usage), self.paid(message));
         if (input, output, cost) != (0, 0, 0) {
             let seen = Seen::Usage { input, output, context: self.context, cost };
             out.push(Action::Saw { native: None, seen });
         }
-        let denied = if self.asks { None } else { claude_asks::denied(message) };
+        let denied = if self.asks { None } else { asks::denied(message) };
         let errors = message["errors"].as_array().map_or(&[][..], Vec::as_slice);
         let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
         let subtype = message["subtype"].as_str().unwrap_or_default();
         let words = message["result"].as_str().map_or_else(|| errors.join("; "), str::to_owned);
         let words = if words.is_empty() { subtype.to_owned() } else { words };
-        Told::End(match subtype {
+        let why = message["terminal_reason"].as_str().unwrap_or_default();
+        match subtype {
             limit if limit.starts_with("error_max_") => TurnEnd::Limit(words),
             "success" if message["is_error"] != true && message["stop_reason"] == "refusal" => {
                 TurnEnd::Done(TurnOutcome::Refused)
@@ -310,8 +385,23 @@ impl Claude {
                 let done = TurnOutcome::Completed;
                 denied.map_or(TurnEnd::Done(done), |note| TurnEnd::Noted(done, note))
             }
+            _ if why.starts_with("aborted") => TurnEnd::Cancelled,
             _ => TurnEnd::Failed(words),
-        })
+        }
+    }
+
+    /// What a result cost. The program's own sum begins with its process.
+    fn paid(&mut self, message: &Value) -> u64 {
+        let total = message["total_cost_usd"].as_f64().map_or(0, micros);
+        let before = self.cost.replace(total);
+        if self.span == ClaudeSpan::OneTurn {
+            return total;
+        }
+        if let Some(models) = message["model_usage_since_last_result"].as_object() {
+            let costs = models.values().filter_map(|model| model["costUSD"].as_f64()).map(micros);
+            return costs.fold(0, u64::saturating_add);
+        }
+        before.map_or(0, |before| total.saturating_sub(before))
     }
 }
 

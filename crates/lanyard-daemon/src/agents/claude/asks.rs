@@ -18,14 +18,31 @@ const TELLING: [&str; 7] =
 const DENIED_MAX: usize = 10;
 
 /// A prompt as a line.
-pub(super) fn prompt(text: &str) -> String {
+pub(in crate::agents) fn prompt(text: &str) -> String {
+    spoken(text).to_string()
+}
+
+/// The same with an id. Claude Code names it in what it tells of the prompt, and takes no prompt twice.
+pub(super) fn named_prompt(id: &str, text: &str) -> String {
+    let mut line = spoken(text);
+    line["uuid"] = id.into();
+    line.to_string()
+}
+
+fn spoken(text: &str) -> Value {
     let content = json!([{ "type": "text", "text": text }]);
     let message = json!({ "role": "user", "content": content });
-    json!({ "type": "user", "message": message, "parent_tool_use_id": null, "session_id": "" }).to_string()
+    json!({ "type": "user", "message": message, "parent_tool_use_id": null, "session_id": "" })
+}
+
+/// A request of Lanyard's own. Its id is its key too, so that a later daemon recognises the response.
+pub(super) fn request(id: String, request: &Value) -> Action {
+    let line = json!({ "type": "control_request", "request_id": id, "request": request }).to_string();
+    Action::Send { key: id, line }
 }
 
 /// A `control_request`: a question, or something Lanyard does not offer.
-pub(super) fn asked(native: Option<String>, message: &Value) -> Action {
+pub(in crate::agents) fn asked(native: Option<String>, message: &Value) -> Action {
     let (id, request) = (message["request_id"].as_str().unwrap_or_default(), &message["request"]);
     if request["subtype"] != "can_use_tool" {
         let body = json!({ "subtype": "error", "request_id": id, "error": "Lanyard does not offer this" });
@@ -72,14 +89,14 @@ fn option(id: &str, name: &str, kind: OptionKind) -> GateOption {
 }
 
 /// A `control_cancel_request`: it no longer waits.
-pub(super) fn withdrawn(message: &Value, out: &mut Actions) {
+pub(in crate::agents) fn withdrawn(message: &Value, out: &mut Actions) {
     if let Some(request) = message["request_id"].as_str() {
         let why = "Claude Code does not ask any more".to_owned();
         out.push(Action::Unasked { request: request.to_owned(), why });
     }
 }
 
-pub(super) fn answer(question: &Question, answer: &Answer) -> Action {
+pub(in crate::agents) fn answer(question: &Question, answer: &Answer) -> Action {
     let id = &question.request;
     let Answer::Chosen { option, message } = answer else {
         return reply(id, &denial(id, "Nobody answers this any more."));
@@ -116,7 +133,7 @@ fn reply(id: &str, body: &Value) -> Action {
 }
 
 /// What was denied in a turn, in words; its `result` lists that. For a program that cannot ask.
-pub(super) fn denied(result: &Value) -> Option<String> {
+pub(in crate::agents) fn denied(result: &Value) -> Option<String> {
     let denials = result["permission_denials"].as_array()?;
     let tools = denials.iter().filter_map(|denial| denial["tool_name"].as_str());
     let tools: BTreeSet<&str> = tools.collect();
