@@ -19,13 +19,18 @@ const SLEW_PARTS: i64 = 100;
 const STEP_MIN_MS: i64 = 2_000;
 /// Random bytes taken from the system at once, so that an id does not cost a system call.
 const BLOCK: usize = 4_096;
+/// A clock that counts time asleep and that nobody sets. Other systems' monotonic clock goes on while they sleep.
+#[cfg(target_os = "linux")]
+const BOOT_CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const BOOT_CLOCK: ClockId = ClockId::Monotonic;
 /// Steps remembered; a machine whose clock is set more often than this loses the oldest correction.
 const STEPS_MAX: usize = 64;
 
 /// Where time comes from.
 #[derive(Debug)]
 enum Source {
-    /// The machine's clocks. The boot clock counts time asleep too, and nobody sets it.
+    /// The machine's clocks. The boot clock counts time asleep too, and is never set.
     Machine,
     /// Milliseconds in a file, for scenarios: time moves when the file changes. A second number is the boot clock; without
     /// one it goes with the first.
@@ -208,7 +213,7 @@ pub(crate) fn bits() -> u128 {
 /// Wall and boot clock in milliseconds; nothing while the file is missing or being written.
 fn read(source: &Source) -> Option<(i64, i64)> {
     match source {
-        Source::Machine => Some((millis(ClockId::Realtime), millis(ClockId::Boottime))),
+        Source::Machine => Some((millis(ClockId::Realtime), millis(BOOT_CLOCK))),
         Source::File(path) => {
             let text = std::fs::read_to_string(path).ok()?;
             let mut numbers = text.split_whitespace().map(|number| number.parse().ok());

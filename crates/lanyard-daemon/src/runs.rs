@@ -15,6 +15,7 @@
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
 mod folder;
+mod last_output;
 pub mod link;
 pub mod process;
 mod record;
@@ -23,6 +24,7 @@ pub mod shim;
 mod wire;
 
 pub use folder::KnownRun;
+pub(crate) use last_output::{LastOutput, last_output};
 pub use link::{Adopted, Link, LinkError, Output, Runs, Sent, StartError};
 pub use process::{EndedBy, EndedWork, Identity, ProcessEnd, Whose, Work};
 pub use record::{Exit, How, Spec, SpoolLimits};

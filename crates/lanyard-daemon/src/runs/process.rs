@@ -1,28 +1,35 @@
-//! Processes as `/proc` shows them: who they are, which belong to a run, and telling them to end.
+//! Processes of a run: their identity, their scope, and how they are ended.
 //!
 //! A pid alone is never trusted: numbers are used again. A process is its pid and its start time, and across restarts
-//! of the machine also the boot it was started in.
+//! of the machine also the boot it was started in. The process table is the system's: `/proc` on Linux, `ps` elsewhere.
 
 mod ending;
+#[cfg(target_os = "linux")]
+mod proc_table;
+// Tested on Linux too, where `ps` prints the same columns.
+#[cfg(any(test, not(target_os = "linux")))]
+mod ps_table;
 mod role;
 mod scope;
 mod work;
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use ending::{Ending, end_and_wait};
+#[cfg(target_os = "linux")]
+use proc_table as table;
+#[cfg(not(target_os = "linux"))]
+use ps_table as table;
 pub(crate) use scope::Scope;
+pub(crate) use table::{adopt_orphans, look, now_ticks, send};
 pub(crate) use work::end_work;
 pub use work::{EndedWork, Whose, Work};
 
-/// `/proc/PID/stat` is one line of numbers and a name of at most 64 bytes.
-const STAT_MAX: u64 = 4 * 1024;
-/// The kernel shows the start of a process in hundredths of a second, whatever its own tick is.
+/// Ticks per second of a process's start time, on every system.
 const TICKS_PER_S: u64 = 100;
 
 /// One process, and never another that got its number later.
@@ -75,9 +82,9 @@ impl EndedBy {
     }
 }
 
-/// Which boot of the machine this is.
+/// Id of the current boot of the machine.
 pub fn boot_id() -> io::Result<String> {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned())
+    table::boot_id()
 }
 
 /// One line of the process table.
@@ -92,62 +99,6 @@ pub(crate) struct Process {
     pub(crate) living: bool,
 }
 
-/// None if there is no such process.
-pub(crate) fn look(pid: u32) -> Option<Process> {
-    let mut line = Vec::with_capacity(512);
-    File::open(format!("/proc/{pid}/stat")).ok()?.take(STAT_MAX).read_to_end(&mut line).ok()?;
-    parse_stat(pid, &line)
-}
-
-fn parse_stat(pid: u32, line: &[u8]) -> Option<Process> {
-    // The name may hold spaces and parentheses; the last one closes it.
-    let open = line.iter().position(|&byte| byte == b'(')?;
-    let close = line.iter().rposition(|&byte| byte == b')')?;
-    let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
-    let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // Field n of proc(5) stands at n - 3, since the state is the third.
-    let state = *fields.first()?;
-    let threads: u64 = fields.get(17)?.parse().ok()?;
-    Some(Process {
-        pid,
-        start: fields.get(19)?.parse().ok()?,
-        parent: fields.get(1)?.parse().ok()?,
-        // Negative or zero where it lies outside our pid namespace.
-        group: fields.get(2)?.parse().unwrap_or(0),
-        session: fields.get(3)?.parse().unwrap_or(0),
-        name,
-        // A process whose first thread has ended looks like a zombie while its other threads go on.
-        living: !matches!(state, "Z" | "X" | "x") || threads > 1,
-    })
-}
-
-/// Sends a signal to exactly this process. False if it is gone.
-pub(crate) fn send(process: &Process, signal: Signal) -> io::Result<bool> {
-    let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
-    let handle = match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(handle) => handle,
-        Err(rustix::io::Errno::SRCH) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    // The handle holds whoever has the number now. Only if that is still the one we mean is it told.
-    if look(process.pid).is_none_or(|now| now.start != process.start) {
-        return Ok(false);
-    }
-    match pidfd_send_signal(&handle, signal) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::SRCH) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Now, as the start of a process is counted: in clock ticks since boot.
-pub(crate) fn now_ticks() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    let part = |number: i64| u64::try_from(number).unwrap_or(0);
-    part(now.tv_sec) * TICKS_PER_S + part(now.tv_nsec) / (1_000_000_000 / TICKS_PER_S)
-}
-
 /// Milliseconds of a clock nobody sets.
 pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
@@ -158,32 +109,6 @@ pub(crate) fn now_ms() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_with_parentheses_and_spaces_is_read_whole() {
-        let line = b"7 (a) S (b) R 3 4 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0\n";
-        let process = parse_stat(7, line).unwrap();
-        assert_eq!(process.name, "a) S (b");
-        assert_eq!((process.parent, process.group, process.session), (3, 4, 5));
-        assert_eq!((process.start, process.living), (4242, true));
-    }
-
-    #[test]
-    fn a_zombie_with_threads_still_lives() {
-        let zombie = |threads: u32| {
-            let line = format!("7 (a) Z 3 4 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 42 0\n");
-            parse_stat(7, line.as_bytes()).unwrap().living
-        };
-        assert!(!zombie(1));
-        assert!(zombie(2));
-    }
-
-    #[test]
-    fn nonsense_is_no_process() {
-        for line in ["", "7", "7 (a", "7 )a(", "7 (a) S", "7 (a) S x y z"] {
-            assert_eq!(parse_stat(7, line.as_bytes()), None, "{line}");
-        }
-    }
 
     #[test]
     fn a_process_starts_at_the_ticks_of_its_moment() {

@@ -20,11 +20,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lanyard_api::names::MARKER;
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use signal_hook::consts::signal;
 
 use super::folder::{Folder, ShimFile, is_disk_full};
-use super::process::{Identity, look, send};
+use super::process::{Identity, adopt_orphans, look, send};
 use super::record::Spec;
 use super::relay::{self, Contacts, GivenOrder};
 use super::wire::{self, Birth, Failed};
@@ -85,7 +85,7 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
     let run = run.ok_or_else(|| io::Error::other("the folder is not named after a run"))?;
     // Fails only for the leader of a group, which has no need of it.
     let _ = rustix::process::setsid();
-    rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(io::Error::from)?;
+    adopt_orphans()?;
     let wake = catch_signals()?;
     let cwd = std::path::absolute(&spec.cwd)?;
     // From here on the folder is `.`: however long its path is, that of the socket is short.
@@ -94,7 +94,7 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
     let listener = UnixListener::bind("sock")?;
     listener.set_nonblocking(true)?;
     let me = Identity::of(std::process::id())?
-        .ok_or_else(|| io::Error::other("/proc does not show this process"))?;
+        .ok_or_else(|| io::Error::other("the process table does not show this process"))?;
     let mut owner = ShimFile { shim: Some(me.clone()), agent: None };
     if !folder.claim(&owner)? {
         return Err(io::Error::other("the run was given up before it began").into());

@@ -1,8 +1,6 @@
 //! A live connection to a shim, shared by everybody in the daemon who has to do with the run.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,10 +91,7 @@ async fn greet(folder: &Folder, shim: &Identity) -> io::Result<(Reader, Status)>
 }
 
 async fn try_greet(folder: &Folder) -> io::Result<(Reader, Status)> {
-    // A socket's path has at most 107 bytes; through the open folder it is short wherever the folder lies.
-    let dir = File::open(&folder.path)?;
-    let stream = UnixStream::connect(format!("/proc/self/fd/{}/sock", dir.as_raw_fd())).await?;
-    let mut reader = BufReader::new(stream);
+    let mut reader = BufReader::new(open_socket(folder).await?);
     match talk::hear(&mut reader).await? {
         Some(Message::Hello { status }) => Ok((reader, status)),
         Some(Message::Answer { .. } | Message::Output { .. } | Message::Exit { .. }) => {
@@ -104,6 +99,28 @@ async fn try_greet(folder: &Folder) -> io::Result<(Reader, Status)> {
         }
         None => Err(io::ErrorKind::UnexpectedEof.into()),
     }
+}
+
+/// Connects to the socket in the folder of a run. A socket's path has at most 107 bytes; through the open folder it is
+/// short wherever the folder lies.
+#[cfg(target_os = "linux")]
+async fn open_socket(folder: &Folder) -> io::Result<UnixStream> {
+    use std::os::fd::AsRawFd;
+    let dir = std::fs::File::open(&folder.path)?;
+    UnixStream::connect(format!("/proc/self/fd/{}/sock", dir.as_raw_fd())).await
+}
+
+/// Connects to the socket in the folder of a run, through a short link: a socket's path has at most 103 bytes.
+#[cfg(not(target_os = "linux"))]
+async fn open_socket(folder: &Folder) -> io::Result<UnixStream> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static LINKS: AtomicU32 = AtomicU32::new(0);
+    let link = format!("/tmp/lanyard-{}-{}", std::process::id(), LINKS.fetch_add(1, Ordering::Relaxed));
+    // A name that is taken is refused, so a link of another user is never followed.
+    std::os::unix::fs::symlink(std::path::absolute(&folder.path)?, &link)?;
+    let stream = UnixStream::connect(format!("{link}/sock")).await;
+    let _ = std::fs::remove_file(&link);
+    stream
 }
 
 impl Link {

@@ -4,14 +4,11 @@
 //! terminal or the agent's own input, or writes to one of them. Agents also run commands with two pipes; what then tells
 //! a server is its command line.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Process;
+use super::{Process, table};
 
-/// A command line is searched no further than this.
-const LINE_MAX: u64 = 16 * 1024;
 /// What stands in the command lines of MCP servers and language servers, in lower case.
 const SERVER_WORDS: [&str; 14] = [
     "mcp",
@@ -40,10 +37,8 @@ pub(super) enum Role {
 
 /// The role of a living process, from its input, output and command line.
 pub(super) fn role(process: &Process) -> Role {
-    let end = |pid: u32, number: u32| std::fs::read_link(format!("/proc/{pid}/fd/{number}"));
-    let (input, output) = (end(process.pid, 0), end(process.pid, 1));
-    let agents = [0, 1].map(|number| end(process.parent, number).ok());
-    role_by(&[input, output], &agents, || line(process.pid))
+    let agents = table::ends(process.parent).map(Result::ok);
+    role_by(&table::ends(process.pid), &agents, || table::command_line(process.pid))
 }
 
 /// `ends` are the process's input and output, `agents` those of its parent.
@@ -71,13 +66,6 @@ fn role_by(
 /// A pipe or a socket; the kernel shows them as `pipe:[1]` and `socket:[1]`.
 fn is_channel(end: &Path) -> bool {
     end.to_str().is_some_and(|end| end.starts_with("pipe:[") || end.starts_with("socket:["))
-}
-
-fn line(pid: u32) -> String {
-    let mut line = Vec::new();
-    let file = File::open(format!("/proc/{pid}/cmdline"));
-    let _ = file.and_then(|file| file.take(LINE_MAX).read_to_end(&mut line));
-    String::from_utf8_lossy(&line).replace('\0', " ")
 }
 
 #[cfg(test)]

@@ -1,20 +1,11 @@
 //! Which processes belong to a run.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use lanyard_api::names::MARKER;
 
-use super::{Identity, Process, look};
-
-/// An environment longer than this is searched no further. The kernel's own limit for arguments and environment
-/// together is 6 MiB where nobody raised the stack.
-const ENVIRON_MAX: u64 = 8 * 1024 * 1024;
-/// Environments are read in pieces, since the shim should stay small.
-const PIECE: usize = 4 * 1024;
-/// The longest value of a variable that is looked for; a longer one is cut.
-const VALUE_MAX: usize = 64;
+use super::{Identity, Process, look, table};
 
 /// Who is part of a run: whatever descends from the shim, is in its session or in the agent's group, or bears the
 /// run's marker in its environment. Another run's marker always wins: a run inside a run is supervised by its own shim.
@@ -80,13 +71,11 @@ impl Scope {
     fn candidates(&self) -> io::Result<Vec<Candidate>> {
         let since = self.shim.as_ref().map_or(0, |shim| shim.start);
         let mut found = Vec::new();
-        for entry in std::fs::read_dir("/proc")? {
-            let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            let Some(process) = look(pid) else { continue };
+        for process in table::all()? {
             if process.start < since {
                 continue;
             }
-            let mark = if process.living { self.mark(pid) } else { Mark::None };
+            let mark = if process.living { self.mark(process.pid) } else { Mark::None };
             found.push(Candidate { process, mark, member: false });
         }
         Ok(found)
@@ -94,9 +83,8 @@ impl Scope {
 
     /// An environment that may not be read says nothing.
     fn mark(&self, pid: u32) -> Mark {
-        let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return Mark::None };
-        match marker(file.take(ENVIRON_MAX)) {
-            Some(run) if run == self.run.as_bytes() => Mark::Ours,
+        match table::variable(pid, MARKER) {
+            Some(run) if run == self.run => Mark::Ours,
             Some(_) => Mark::Other,
             None => Mark::None,
         }
@@ -117,66 +105,6 @@ fn close_over_children(candidates: &mut [Candidate]) {
         }
         if members.len() == before {
             return;
-        }
-    }
-}
-
-/// The value of a variable in the environment of a process. One that may not be read says nothing.
-pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
-    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
-    String::from_utf8(found(file.take(ENVIRON_MAX), name)?).ok()
-}
-
-fn marker(environ: impl Read) -> Option<Vec<u8>> {
-    found(environ, MARKER)
-}
-
-/// The value of a variable in an environment, which is text parted by zeroes.
-fn found(mut environ: impl Read, name: &str) -> Option<Vec<u8>> {
-    let value = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
-    let mut piece = [0; PIECE];
-    let mut entry = Vec::new();
-    // Of an entry only as much is kept as could be the variable and its value.
-    let most = name.len() + 1 + VALUE_MAX;
-    loop {
-        let read = environ.read(&mut piece).ok()?;
-        for &byte in &piece[..read] {
-            match byte {
-                0 => match value(&entry) {
-                    Some(value) => return Some(value),
-                    None => entry.clear(),
-                },
-                _ if entry.len() <= most => entry.push(byte),
-                _ => {}
-            }
-        }
-        if read == 0 {
-            return value(&entry);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_marker_is_found_wherever_it_stands() {
-        let long = format!("PATH={}\0LANYARD_RUN=run_a\0", "x".repeat(2 * PIECE));
-        for (environ, found) in [
-            ("LANYARD_RUN=run_a\0A=1\0", Some("run_a")),
-            ("A=1\0LANYARD_RUN=run_a", Some("run_a")),
-            (long.as_str(), Some("run_a")),
-            ("LANYARD_RUN=\0", Some("")),
-            ("A=LANYARD_RUN=run_a\0", None),
-            ("LANYARD_RUNS=run_a\0", None),
-            ("", None),
-        ] {
-            assert_eq!(
-                marker(environ.as_bytes()),
-                found.map(|text| text.as_bytes().to_vec()),
-                "{environ:.40}"
-            );
         }
     }
 }

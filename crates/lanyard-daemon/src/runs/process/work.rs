@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::ending::{KILL_PATIENCE_MS, Pace};
 use super::role::{Role, role};
-use super::scope::variable;
+use super::table::variable;
 use super::{EndedBy, Identity, Process, ProcessEnd, Scope, now_ms, send};
 
 /// The variable by which Codex tells a command the conversation it belongs to.

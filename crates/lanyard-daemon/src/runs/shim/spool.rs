@@ -5,8 +5,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use rustix::fs::FallocateFlags;
-
 use crate::runs::folder::{Folder, private};
 use crate::runs::record::SpoolLimits;
 
@@ -138,9 +136,7 @@ impl Spool {
         if self.consumed - self.punched < PUNCH_STEP {
             return;
         }
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // Where the file system cannot do it the file stays as long as the run.
-        let _ = rustix::fs::fallocate(&self.file, hole, self.punched, self.consumed - self.punched);
+        punch_hole(&self.file, self.punched, self.consumed - self.punched);
         self.punched = self.consumed;
     }
 
@@ -149,6 +145,18 @@ impl Spool {
         let failing = self.trouble.as_ref().map(|trouble| trouble.error.to_string());
         self.given_up.clone().or(failing)
     }
+}
+
+/// Gives the file system the room of a part of a file back. Where that is not possible the file keeps its size until the
+/// run is removed.
+fn punch_hole(file: &File, from: u64, len: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, len);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, from, len);
 }
 
 /// The newest of the agent's stderr. It is a help for people, so what cannot be written is dropped.
