@@ -7,10 +7,16 @@ use serde::Deserialize;
 
 use crate::process;
 
+/// Equal functions are in a program once. Only the linker that rustc brings for this target can do that.
+const FOLD_EQUAL: &str = "target.x86_64-unknown-linux-gnu.rustflags=[\"-Clink-arg=-Wl,--icf=all\"]";
+
 /// Builds both programs with a profile and returns cargo's messages.
 pub(crate) fn build(profile: &str, has_dashboard: bool) -> Result<String> {
     let mut command = process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
     command.args(["--profile", profile]);
+    if profile == "dist" {
+        command.args(["--config", FOLD_EQUAL]);
+    }
     if has_dashboard {
         // An earlier build found no folder it could have watched.
         command.env("LANYARD_DASHBOARD_BUILT", "1");

@@ -23,6 +23,9 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Programs without optimisation are larger than the limit of a release.
 const UNPACKED_MAX_MB: &str = "400";
 
+/// Times that a newcomer presses Enter; there are fewer questions.
+const ANSWERS: usize = 10;
+
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     let since = Instant::now();
     while !done() {
@@ -133,6 +136,36 @@ impl Place {
         must(&self.command(program).args(words).output().unwrap())
     }
 
+    /// A script on this machine's PATH.
+    fn program(&self, name: &str, script: &str) {
+        std::fs::create_dir_all(self.path("bin")).unwrap();
+        std::fs::write(self.path("bin").join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        let runs = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(self.path("bin").join(name), runs).unwrap();
+    }
+
+    /// A command line on a terminal, whose user answers every question with Enter; what the terminal shows.
+    fn on_terminal(&self, line: &str) -> String {
+        let path =
+            [self.path("home/.local/bin"), self.path("bin")].map(|folder| folder.display().to_string());
+        let mut child = self
+            .command("script")
+            .args(["--quiet", "--return", "--command", line, "/dev/null"])
+            .env("PATH", format!("{}:{}:{PATH}", path[0], path[1]))
+            .env("SHELL", "/bin/sh")
+            .env("TERM", "xterm")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script, of util-linux");
+        // The terminal keeps the lines until they are read.
+        child.stdin.take().unwrap().write_all(&b"\n".repeat(ANSWERS)).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{line}: {}\n{shown}", output.status);
+        shown
+    }
+
     fn installer(&self, words: &[&str]) -> Output {
         let tarball = self.package(".tar.gz");
         self.command("sh").arg(self.path("packages/install.sh")).arg(&tarball).args(words).output().unwrap()
@@ -235,6 +268,30 @@ fn the_tarball_is_verified_installed_used_and_removed() {
     std::fs::remove_file(place.path("packages/SHA256SUMS")).unwrap();
     must_fail(&place.installer(&["--prefix", "../q"]), "checksums_missing");
     assert!(!place.path("q/bin").exists());
+}
+
+/// Issue 22: from the package to a first answer of an agent, on a terminal, in at most three commands.
+#[test]
+fn a_newcomer_has_a_first_answer_after_three_commands() {
+    let place = Place::with("tarball");
+    // Nothing is configured. The usual port is taken, so that the daemon of the test takes another.
+    std::fs::remove_file(place.path("config.toml")).unwrap();
+    let _port = std::net::TcpListener::bind("127.0.0.1:7717").ok();
+    // The machine has an agent, no cargo, and no systemd of the user.
+    place.program(
+        "gemini",
+        "[ \"$1\" = --version ] && { echo 1.0.0; exit; }\nexec lanyard scripted-agent --otherwise '/say hello, newcomer'",
+    );
+    place.program("systemctl", "echo 'Failed to connect to bus' >&2\nexit 1");
+    assert!(!place.on_terminal("command -v cargo || echo none").contains("/cargo"));
+    let install =
+        format!("sh {} {}", place.path("packages/install.sh").display(), place.package(".tar.gz").display());
+    let commands = [install.as_str(), "lanyard", "lanyard run 'what does this project do?'"];
+    assert!(commands.len() <= 3);
+    let shown = commands.map(|command| place.on_terminal(command));
+    assert!(shown[1].contains("the default agent is gemini"), "{}", shown[1]);
+    assert!(shown[1].contains("The daemon cannot be a service here"), "{}", shown[1]);
+    assert!(shown[2].contains("hello, newcomer"), "{}", shown[2]);
 }
 
 #[test]

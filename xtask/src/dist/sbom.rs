@@ -1,4 +1,5 @@
-//! The bill of materials: a `CycloneDX` document with every third-party Rust package in the programs.
+//! The bill of materials: a `CycloneDX` document with every third-party package in the programs
+//! and in the dashboard.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Release;
-use super::shipped::Shipped;
+use super::shipped::{Registry, Shipped};
 use crate::process;
 
 pub(super) fn make(release: &Release, shipped: &[Shipped]) -> Result<PathBuf> {
@@ -40,8 +41,12 @@ fn document(version: &str, shipped: &[Shipped], sums: &BTreeMap<(String, String)
 }
 
 fn component(package: &Shipped, sums: &BTreeMap<(String, String), String>) -> Value {
-    let Shipped { name, version, license, .. } = package;
-    let purl = format!("pkg:cargo/{name}@{}", version.replace('+', "%2B"));
+    let Shipped { name, version, license, registry, .. } = package;
+    let version_part = version.replace('+', "%2B");
+    let purl = match registry {
+        Registry::Cargo => format!("pkg:cargo/{name}@{version_part}"),
+        Registry::Npm => format!("pkg:npm/{}@{version_part}", name.replace('@', "%40")),
+    };
     let mut component = json!({
         "type": "library",
         "bom-ref": purl,
@@ -54,7 +59,9 @@ fn component(package: &Shipped, sums: &BTreeMap<(String, String), String>) -> Va
         component["licenses"] =
             json!([{ "expression": license.replace(" / ", " OR ").replace('/', " OR ") }]);
     }
-    if let Some(sum) = sums.get(&(name.clone(), version.clone())) {
+    if *registry == Registry::Cargo
+        && let Some(sum) = sums.get(&(name.clone(), version.clone()))
+    {
         component["hashes"] = json!([{ "alg": "SHA-256", "content": sum }]);
     }
     component
@@ -86,5 +93,20 @@ mod tests {
         assert_eq!(found["purl"], "pkg:cargo/a@1.0.0%2Bb");
         assert_eq!(found["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(found["hashes"][0], json!({ "alg": "SHA-256", "content": "12ab" }));
+    }
+
+    #[test]
+    fn a_package_of_the_dashboard_is_named_after_its_registry() {
+        let package = json!({
+            "id": "x", "name": "@a/b", "version": "2.0.0", "license": "MIT", "source": null,
+            "manifest_path": "/x/package.json",
+        });
+        let mut package: Shipped = serde_json::from_value(package).unwrap();
+        package.registry = Registry::Npm;
+        let sums = BTreeMap::from([(("@a/b".to_owned(), "2.0.0".to_owned()), "12ab".to_owned())]);
+        let found = component(&package, &sums);
+        assert_eq!(found["purl"], "pkg:npm/%40a/b@2.0.0");
+        // The checksums are those of crates.
+        assert_eq!(found.get("hashes"), None);
     }
 }

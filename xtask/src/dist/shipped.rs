@@ -1,16 +1,18 @@
-//! The third-party packages whose code is in the programs, and their licences. Packages that only build or test them
-//! are not among these.
+//! The third-party packages whose code is in the programs and in the dashboard, and their licences. Packages that only
+//! build or test them are not among these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::process;
+use crate::{process, web};
 
+/// Packages in the dashboard, as its build lists them (`web/vite.config.ts`).
+const BUNDLED: &str = ".vite/packages.json";
 /// Beginnings of the names of files that hold a licence.
 const LICENCE_FILES: [&str; 4] = ["LICENSE", "LICENCE", "COPYING", "NOTICE"];
 
@@ -22,6 +24,25 @@ pub(super) struct Shipped {
     pub(super) license: Option<String>,
     pub(super) source: Option<String>,
     manifest_path: PathBuf,
+    #[serde(skip)]
+    pub(super) registry: Registry,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Registry {
+    #[default]
+    Cargo,
+    Npm,
+}
+
+/// A package of the dashboard.
+#[derive(Debug, Deserialize)]
+struct Bundled {
+    name: String,
+    version: String,
+    license: Option<String>,
+    /// Its folder, below `web`.
+    folder: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,8 +74,42 @@ struct EdgeKind {
     kind: Option<String>,
 }
 
-/// The packages, sorted by name and version.
+/// The packages of the programs and of the dashboard they hold, sorted by name and version.
 pub(super) fn packages(target: &str) -> Result<Vec<Shipped>> {
+    let mut shipped = crates(target)?;
+    shipped.extend(bundled()?);
+    shipped.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+    Ok(shipped)
+}
+
+/// The packages of the dashboard; none where it was not built, since the programs do not hold it then.
+fn bundled() -> Result<Vec<Shipped>> {
+    let list = web::dist().join(BUNDLED);
+    if !list.is_file() {
+        eprintln!("the dashboard was not built: no package of it is listed");
+        return Ok(Vec::new());
+    }
+    let found: Vec<Bundled> = serde_json::from_str(&fs::read_to_string(&list)?)
+        .with_context(|| format!("{} holds something unknown", list.display()))?;
+    let folder = process::root().join("web");
+    Ok(found.into_iter().map(|package| package.shipped(&folder)).collect())
+}
+
+impl Bundled {
+    fn shipped(self, web: &Path) -> Shipped {
+        Shipped {
+            id: format!("npm {} {}", self.name, self.version),
+            name: self.name,
+            version: self.version,
+            license: self.license,
+            source: None,
+            manifest_path: web.join(self.folder).join("package.json"),
+            registry: Registry::Npm,
+        }
+    }
+}
+
+fn crates(target: &str) -> Result<Vec<Shipped>> {
     let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", target];
     let graph: PackageGraph = serde_json::from_str(&process::read(&mut process::cargo(arguments))?)
         .context("`cargo metadata` printed something unknown")?;
@@ -81,9 +136,7 @@ fn reached(graph: &PackageGraph) -> Vec<Shipped> {
         }
     }
     let is_shipped = |package: &&Shipped| package.source.is_some() && seen.contains(package.id.as_str());
-    let mut shipped: Vec<Shipped> = graph.packages.iter().filter(is_shipped).cloned().collect();
-    shipped.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-    shipped
+    graph.packages.iter().filter(is_shipped).cloned().collect()
 }
 
 /// The licences of all packages as one text; equal ones once.
@@ -137,6 +190,6 @@ mod tests {
             nodes.join(",")
         );
         let found = reached(&serde_json::from_str(&text).unwrap());
-        assert_eq!(found.iter().map(|package| package.name.as_str()).collect::<Vec<_>>(), ["deep", "run"]);
+        assert_eq!(found.iter().map(|package| package.name.as_str()).collect::<Vec<_>>(), ["run", "deep"]);
     }
 }

@@ -71,7 +71,8 @@ pub(super) fn refusals(table: &str) -> Vec<Page> {
     for line in table.lines() {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let [code, status, happened, advice] = cells.as_slice() else { continue };
-        let Some(code) = code.strip_prefix('`').and_then(|code| code.strip_suffix('`')) else { continue };
+        // An anchor may stand before the code.
+        let Some(code) = code.strip_suffix('`').and_then(|code| code.rsplit('`').next()) else { continue };
         codes.entry(code).or_default().push([status, happened, advice]);
     }
     let page = |(code, rows): (&str, Vec<[&str; 3]>)| {
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn a_refusals_page_has_every_sentence_of_its_code() {
         let table = "# Refusals\n\n| code | status | what happened | what to do |\n|---|---|---|---|\n\
-                     | `x_gone` | 404 | it is gone | look with `lanyard ls` |\n\
+                     | <a id=\"x_gone\"></a>`x_gone` | 404 | it is gone | look with `lanyard ls` |\n\
                      | `a_full` | 409 | 64 wait | wait |\n| `x_gone` | 410 | it was purged | make another |\n";
         let pages = refusals(table);
         assert_eq!(pages.len(), 2);
