@@ -1,13 +1,36 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 import { svelte } from '@sveltejs/vite-plugin-svelte'
+import type { Plugin } from 'vite'
 import { defineConfig } from 'vitest/config'
 
 // Where `npm run dev` finds a daemon; pages the daemon serves itself need none of this.
 const daemon = process.env.LANYARD_ADDRESS ?? '127.0.0.1:4519'
 
+/** Lists the third-party packages whose code is in the bundle, for the bill of materials of `cargo xtask dist`. */
+function bundledPackages(): Plugin {
+  return {
+    name: 'lanyard:bundled-packages',
+    generateBundle(_options, bundle) {
+      const folders = new Set<string>()
+      for (const item of Object.values(bundle)) {
+        for (const id of item.type === 'chunk' ? item.moduleIds : []) {
+          const folder = /\/(node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1]
+          if (folder !== undefined) folders.add(folder)
+        }
+      }
+      const packages = [...folders].sort().map((folder) => {
+        const { name, version, license } = JSON.parse(readFileSync(new URL(`${folder}/package.json`, import.meta.url), 'utf8')) as Record<string, string>
+        return { name, version, license, folder }
+      })
+      this.emitFile({ type: 'asset', fileName: '.vite/packages.json', source: JSON.stringify(packages, null, 2) })
+    },
+  }
+}
+
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [svelte(), bundledPackages()],
   // The variant for browsers decodes by way of `innerHTML`; this one has a table.
   resolve: { alias: { 'decode-named-character-reference': fileURLToPath(new URL('node_modules/decode-named-character-reference/index.js', import.meta.url)) } },
   build: {

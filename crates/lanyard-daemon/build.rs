@@ -40,6 +40,10 @@ fn collect(folder: &Path, before: &str, files: &mut Vec<String>) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().into_string().map_err(|name| not_text(&name))?;
+        // `.vite` is for the tools that look at a build.
+        if name.starts_with('.') {
+            continue;
+        }
         if entry.file_type()?.is_dir() {
             collect(&entry.path(), &format!("{before}{name}/"), files)?;
         } else if Path::new(&name).extension().is_none_or(|ending| ending != "map") {

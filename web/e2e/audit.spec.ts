@@ -22,7 +22,7 @@ test('the audit tells who guided, answered and stopped what, and can be saved', 
   await expect(page.getByText('Use tabs, not spaces')).toBeVisible()
   await expect(page.getByText('local asked Scanner to stop · level 1, asked')).toBeVisible()
   await expect(page.getByText('enough for today').first()).toBeVisible()
-  await expect(page.getByText(/local answered “allow.*” to a question of Payments/)).toBeVisible()
+  await expect(page.getByText(/local answered “allow.*” to an approval of Payments/)).toBeVisible()
   // It ends a while after it was asked to; the page asks again by itself.
   await expect(page.getByText('Scanner was stopped')).toBeVisible({ timeout: 45_000 })
   await accessible(page)

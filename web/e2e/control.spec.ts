@@ -216,7 +216,7 @@ test('S3-22 S3-23 S3-24 cancel, resume, fork, archive, reset and delete', async 
   expect((await daemon.api<{ state: string }>('GET', `/sessions/${session}`)).state).toBe('beginning')
 })
 
-test('S1-08 what stands beside: states, tokens, tools, snapshots with diff and rollback', async ({ page, daemon }) => {
+test('S1-08 what stands beside: states, tokens, tools, checkpoints with diff and rollback', async ({ page, daemon }) => {
   execFileSync('sh', ['-c', 'git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m first'], { cwd: daemon.workspace })
   const session = daemon.script('beside', '/say! writing\n/edit notes.md first line\n/tool grep {}\n/tool-fail grep no\n/usage 1200 340 5400')
   await openSession(page, daemon, session)
@@ -224,7 +224,7 @@ test('S1-08 what stands beside: states, tokens, tools, snapshots with diff and r
   await send(page, '/edit notes.md second line\n/usage 900 120 6100')
   await expect(page.getByRole('img', { name: 'Tokens over time: 2,100 in, 460 out' })).toBeVisible()
   await expect(page.getByText('grep', { exact: true }).first()).toBeVisible()
-  const snapshots = page.getByRole('list', { name: 'Snapshots' }).getByRole('listitem')
+  const snapshots = page.getByRole('list', { name: 'Checkpoints' }).getByRole('listitem')
   // One where each turn began, and one where it ended.
   await expect(snapshots).toHaveCount(4)
   await snapshots.nth(1).getByRole('button', { name: /^Diff since/ }).click()

@@ -72,7 +72,7 @@ test('S0-53 S0-54 a selected session is guided and stopped', async ({ page, daem
   await expect(bar(page).getByRole('button', { name: 'Stop' })).toBeDisabled()
 })
 
-test('S1-27 S0-52 a family is a tree that folds, and its questions are answered here', async ({ page, daemon, browser }) => {
+test('S1-27 S0-52 a family is a tree that folds, and its approvals are answered here', async ({ page, daemon, browser }) => {
   daemon.script('release the shop', '/spawn scout reads ; /tool read {"path": "src"} ; /wait-file go\n/spawn checker counts ; /ask Delete the old files? ; /wait-file go\n/wait-file go')
   daemon.script('update the docs', '/tool grep {"q": "docs"}\n/wait-file go')
   daemon.script('breaks off', '/say half way\n/die')
@@ -80,7 +80,7 @@ test('S1-27 S0-52 a family is a tree that folds, and its questions are answered 
   await expect(row(page, 'release the shop')).toHaveAttribute('aria-level', '1')
   await expect(row(page, 'scout')).toHaveAttribute('aria-level', '2')
   await expect(row(page, 'checker')).toHaveAttribute('aria-level', '2')
-  await expect(row(page, 'checker')).toContainText('asks 1')
+  await expect(row(page, 'checker')).toContainText('approvals 1')
   await expect(row(page, 'scout')).toContainText('read')
   await expect(row(page, 'update the docs')).toContainText('grep')
 
@@ -95,7 +95,7 @@ test('S1-27 S0-52 a family is a tree that folds, and its questions are answered 
   await page.getByRole('button', { name: 'Light colours' }).click()
 
   const looking = await another(browser, daemon, true)
-  await expect(row(looking, 'checker')).toContainText('asks 1')
+  await expect(row(looking, 'checker')).toContainText('approvals 1')
   await expect(looking.getByRole('button', { name: 'New session' })).toHaveCount(0)
   await expect(bar(looking).getByRole('button')).toHaveCount(0)
 
@@ -117,8 +117,8 @@ test('S1-27 S0-52 a family is a tree that folds, and its questions are answered 
   await expect(gate).toContainText('by you')
   await gate.getByRole('button', { name: 'Dismiss', exact: true }).click()
   await expect(gate).toHaveCount(0)
-  await expect(row(page, 'checker')).not.toContainText('asks 1')
-  await expect(row(looking, 'checker')).not.toContainText('asks 1')
+  await expect(row(page, 'checker')).not.toContainText('approvals 1')
+  await expect(row(looking, 'checker')).not.toContainText('approvals 1')
 })
 
 test('S3-20 S3-21 filters, search and grouping are in the address', async ({ page, daemon }) => {

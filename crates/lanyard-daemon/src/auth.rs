@@ -36,7 +36,7 @@ const SESSION_BYTES: usize = 64;
 /// Characters of a session's sign.
 const NONCE_CHARS: usize = 16;
 
-/// Somebody whose token was recognised.
+/// A caller whose token was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub actor: Actor,
@@ -161,7 +161,7 @@ impl TokenBook {
         self.live.ring();
     }
 
-    /// Whether the token somebody came with still stands. Whether its run does is another question.
+    /// Whether the token of a caller is still valid. Whether its run does is another question.
     pub(crate) fn knows(&self, caller: &Caller) -> bool {
         caller.token.is_none_or(|token| self.is_listed(token))
     }
@@ -328,7 +328,7 @@ pub(crate) struct Shown<'a> {
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Means {
-    /// Deliberately, by somebody who has the token.
+    /// Deliberately, by a holder of the token.
     Given,
     /// By a browser, unasked, whichever page made the request.
     Cookie,
@@ -348,7 +348,7 @@ pub(crate) fn shown(headers: &HeaderMap, port: u16) -> Option<Shown<'_>> {
     Some(Shown { authorization: Cow::Owned(format!("Bearer {token}")), by })
 }
 
-/// As [`shown`], for whoever needs only the words.
+/// As [`shown`], only the text.
 pub(crate) fn bearer(headers: &HeaderMap, port: u16) -> Option<Cow<'_, str>> {
     shown(headers, port).map(|shown| shown.authorization)
 }

@@ -91,6 +91,16 @@ pub const OF_FLOWS: [&str; 4] = [
     "flows_after_act",
 ];
 
+/// Places on the way of a session with a worktree of its own.
+pub const OF_TREES: [&str; 3] = [
+    // It is noted that a worktree is made, and nothing is.
+    "trees_after_note",
+    // The worktree is there and set up; the session is not.
+    "trees_after_make",
+    // The session is there, and so is the note.
+    "trees_after_create",
+];
+
 /// It is on disk that a person is to be asked about a worker, and nobody was.
 pub const BEFORE_ESCALATION: &str = "families_before_escalation";
 

@@ -1,6 +1,6 @@
 //! Fan-out: a reader is a cursor, not a queue. The engine puts what it committed, encoded once, into a short ring per
 //! observed session and wakes its readers; they share the bytes. Who falls behind the ring reads the journal, and so
-//! never slows the writer and never loses an event. A session nobody watches has no ring at all.
+//! never slows the writer and never loses an event. A session without readers has no ring at all.
 
 mod beside;
 mod changes;

@@ -1,4 +1,4 @@
-//! Where every tool call of a session passes, whoever relays it: the MCP gateway, a wrapped server, an agent's hook.
+//! Where every tool call of a session passes, from every relay: the MCP gateway, a wrapped server, an agent's hook.
 //!
 //! The hot path is one atomic flag. Nothing pending: the call goes at once, and is recorded afterwards without anybody
 //! waiting for the disk. Something pending: the engine decides, durably.
@@ -22,7 +22,7 @@ use crate::engine::{Ask, AskError, Engine, Request};
 use crate::failpoint;
 use crate::live_config::LiveConfig;
 
-/// Flags that are kept although nobody holds them; beyond that they are made anew when a call comes.
+/// Unused flags that are kept; beyond that they are made again when a call comes.
 const FLAGS_MAX: usize = 65_536;
 /// Calls of one session that hooks and wrapped servers have told the beginning of; beyond that the oldest are forgotten.
 const TOLD_MAX: usize = 64;

@@ -32,6 +32,7 @@ mod tail;
 pub mod telemetry;
 mod timers;
 mod tls;
+mod trees;
 mod wire;
 
 pub use api::document as openapi;

@@ -1,4 +1,4 @@
-//! The settings in use: one value that is read anew for each piece of work, and that a reload replaces whole.
+//! The settings in use: one value that is read again for each piece of work, and that a reload replaces whole.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

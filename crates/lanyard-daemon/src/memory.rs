@@ -90,7 +90,7 @@ impl Memory {
     }
 }
 
-/// The policy of whoever acts for no session: an operator by name.
+/// The policy of a caller without a session: an operator by name.
 fn unbound() -> MemoryPolicy {
     MemoryPolicy::of(lanyard_core::MemoryMode::Full)
 }

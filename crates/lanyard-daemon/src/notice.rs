@@ -103,7 +103,7 @@ fn words(child: &Session, left: &Left) -> String {
     lines.join("\n")
 }
 
-/// Who goes on, and what that means for whoever it works for.
+/// The sessions that continue, and what that means for the parent.
 fn resumed_words(child: &Session) -> String {
     let agent = child.hands.agent.as_deref().unwrap_or("an agent");
     let mut lines =
@@ -128,7 +128,7 @@ impl Left {
         Ok(left(&tail::read(store, session, TAIL)?))
     }
 
-    /// For whoever it worked for; nothing when it left nothing.
+    /// For the parent; `None` when there is nothing to report.
     pub(crate) fn words(&self) -> String {
         let mut lines = Vec::new();
         if let Some(said) = &self.said {

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 
 use crate::tls::Tls;
 
-/// Bytes of an answer that are read; nobody looks at them but to use them up.
+/// Bytes of an answer that are read, only to free the connection.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// Somewhere to post to.

@@ -1,5 +1,5 @@
 //! Who is attached to which session, now. In memory only: coming and going writes nothing into a log, and a daemon that
-//! starts knows nobody. Others are told of changes a little later and together.
+//! starts has none. Changes are announced a little later and together.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -63,9 +63,9 @@ pub struct Sighting {
     pub last_seen_at: Timestamp,
 }
 
-/// The connection belongs to somebody else.
+/// The connection belongs to another client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the connection {0} is somebody else's")]
+#[error("the connection {0} belongs to another client")]
 pub struct ConnectionTaken(pub ConnectionId);
 
 /// Keeps a connection present. Dropped, it has left.
@@ -131,7 +131,7 @@ impl Presence {
         gone.map(|gone| Sighting { present: false, last_seen_at: gone.at })
     }
 
-    /// The same as a function, for whoever need not know more.
+    /// The same as a function, for callers that need not know more.
     #[must_use]
     pub fn seen(self: &Arc<Self>) -> Seen {
         let presence = self.clone();

@@ -177,7 +177,7 @@ pub(crate) fn of_flow(event: &FlowEvent) -> Scope {
     }
 }
 
-/// What somebody wrote by hand is kept, but for Lanyard's own tokens.
+/// Text that people wrote is kept, except for Lanyard's own tokens.
 pub(crate) fn by(actor: &Actor) -> Scope {
     match actor.kind {
         ActorKind::Operator | ActorKind::Observer => Scope::OwnTokens,

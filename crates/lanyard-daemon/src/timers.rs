@@ -24,7 +24,7 @@ const DUE_MAX: usize = 256;
 const DEFERRED_MAX: usize = 10_000;
 /// Kept outcomes, or keys of tasks, forgotten at a time.
 const SWEEP_MAX: usize = 1_000;
-/// Milliseconds between two looks for keys of tasks that can be forgotten: who is due is not indexed, and nobody waits.
+/// Milliseconds between two looks for keys of tasks that can be forgotten: due keys are not indexed, and no caller waits.
 const KEYS_EVERY_MS: u64 = 60_000;
 
 pub(crate) struct Timers {

@@ -72,7 +72,7 @@ impl Tls {
             let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
             match cause {
                 Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-                    TlsError::Untrusted("it is signed by nobody the system or `ca_file` knows".to_owned())
+                    TlsError::Untrusted("neither the system nor `ca_file` knows its issuer".to_owned())
                 }
                 Some(Error::InvalidCertificate(why)) => TlsError::Untrusted(why.to_string()),
                 Some(_) | None => TlsError::Unreachable(format!("no TLS connection: {error}")),

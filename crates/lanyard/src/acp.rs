@@ -31,7 +31,9 @@ pub(crate) struct Options {
 /// What becomes of a prompt while another turn runs: it is refused, or it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Delivery {
+    #[value(hide = true)]
     Reject,
+    #[value(name = "next", alias = "queue")]
     Queue,
 }
 

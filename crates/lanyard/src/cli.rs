@@ -5,6 +5,8 @@ mod acp;
 mod agents;
 mod alias;
 mod answer;
+mod answer_prompt;
+mod approvals;
 mod approve;
 mod archive;
 mod ask;
@@ -32,8 +34,6 @@ mod flow;
 mod follow;
 mod following;
 mod fork;
-mod gate;
-mod gates;
 mod gc;
 mod guidance;
 mod guide;
@@ -93,6 +93,7 @@ mod watch;
 mod within;
 mod words;
 mod workers;
+mod worktree;
 mod writer;
 
 use std::ffi::OsString;
@@ -188,11 +189,13 @@ enum Look {
 #[derive(Debug, Subcommand)]
 enum Steer {
     Send(send::Send),
+    #[command(hide = true)]
     Prompt(prompt::Prompt),
     Inbox(inbox::Inbox),
     Resume(resume::Resume),
-    Gates(gates::Gates),
-    Gate(gate::Gate),
+    #[command(alias = "gates")]
+    Approvals(approvals::ApprovalsArgs),
+    #[command(alias = "gate")]
     Answer(answer::Answer),
     Guide(guide::Guide),
     Guidance(guidance::Guidance),
@@ -256,6 +259,7 @@ enum Daemon {
     Init(init::Init),
     Config(config::ConfigArgs),
     Reload(reload::Reload),
+    Worktree(worktree::WorktreeArgs),
     Instructions(instructions::Instructions),
     Token(token::Token),
 }
@@ -422,8 +426,7 @@ impl Steer {
             Self::Prompt(prompt) => prompt.run(context).await,
             Self::Inbox(inbox) => inbox.run(context).await,
             Self::Resume(resume) => resume.run(context).await,
-            Self::Gates(gates) => gates.run(context).await,
-            Self::Gate(gate) => gate.run(context).await,
+            Self::Approvals(approvals) => approvals.run(context).await,
             Self::Answer(answer) => answer.run(context).await,
             Self::Guide(guide) => guide.run(context).await,
             Self::Guidance(guidance) => guidance.run(context).await,
@@ -530,6 +533,7 @@ impl Daemon {
             Self::Init(init) => block_on(init.run(context)),
             Self::Config(config) => block_on(config.run(context)),
             Self::Reload(reload) => block_on(reload.run(context)),
+            Self::Worktree(worktree) => block_on(worktree.run(context)),
             Self::Instructions(instructions) => instructions.run(context),
             Self::Token(token) => block_on(token.run(context)),
         }

@@ -298,7 +298,7 @@ impl<'a> Ask<'a> {
 }
 
 impl Wire {
-    /// Connects to the daemon of a data folder; `None` when nobody listens there.
+    /// Connects to the daemon of a data folder; `None` when none listens there.
     pub(crate) async fn dial(home: &Home) -> Result<Option<Self>, Failure> {
         let path = home.socket();
         let stream = match UnixStream::connect(&path).await {
@@ -318,7 +318,7 @@ impl Wire {
         Ok(Self::over(stream, token.trim(), "localhost").await)
     }
 
-    /// Connects to the daemon a session was given, as that session; `None` when nobody listens there.
+    /// Connects to the daemon a session was given, as that session; `None` when none listens there.
     pub(crate) async fn dial_as(given: &Given) -> Result<Option<Self>, Failure> {
         let Some(host) = given.host() else {
             let title = format!("`{}` in LANYARD_URL is no address of a daemon", given.url);

@@ -1,4 +1,4 @@
-//! Answering a gate in a dialogue: lines in, an answer out. The prompt of `lanyard gate`, the one in place of
+//! Answering an approval in a dialogue: lines in, an answer out. The prompt of `lanyard answer`, the one in place of
 //! `lanyard flow watch` and the one of `lanyard top` are this. Knows no stream, no screen and no daemon.
 
 use lanyard_api::types::{FlowAnswer, GateAnswer};
@@ -8,10 +8,10 @@ use lanyard_core::session::Question;
 
 use crate::render::text::{fit, one_line};
 
-/// Columns of what somebody typed that are shown to them again.
+/// Columns of the typed line that a complaint repeats.
 const ECHO_COLUMNS: usize = 40;
 
-/// A gate, and what of an answer was given so far.
+/// A flow's approval, and the part of its answer that was given so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dialogue {
     gate: FlowGate,
@@ -46,7 +46,7 @@ impl Dialogue {
                     self.gate.offered().iter().map(|choice| choice.letter().to_string()).collect();
                 format!("{} > ", letters.join("/"))
             }
-            Some(_) => "words for the agent (Enter: none) > ".to_owned(),
+            Some(_) => "message to the agent (Enter: none) > ".to_owned(),
         }
     }
 
@@ -125,7 +125,7 @@ pub(crate) const fn word(choice: Choice, kind: FlowGateKind) -> &'static str {
     }
 }
 
-/// The prompt for an agent's question, on one line.
+/// The prompt for an agent's approval, on one line.
 pub(crate) fn approval_prompt(question: &Question) -> String {
     let options: Vec<String> = (1..)
         .zip(&question.options)
@@ -138,7 +138,7 @@ pub(crate) fn approval_prompt(question: &Question) -> String {
     format!("{}{letters} > ", options.join(", "))
 }
 
-/// Reads an answer to an agent's question as it is typed: the number, id or name of an option, `a` or `d`, each also
+/// Reads an answer to an agent's approval as it is typed: the number, id or name of an option, `a` or `d`, each also
 /// with words for the agent behind a colon. What is no answer is told with all that can be typed instead.
 pub(crate) fn read_approval(question: &Question, line: &str) -> Result<GateAnswer, String> {
     let typed = line.trim();
@@ -212,7 +212,7 @@ mod tests {
             &["c", ""],
             &expect![[r"
                 c/f/o/q > c
-                words for the agent (Enter: none) >
+                message to the agent (Enter: none) >
                 = continue_session
             "]],
         );
@@ -237,7 +237,7 @@ mod tests {
             &["f", "  use the staging key: it is in vault  "],
             &expect![[r#"
                 c/f/o/q > f
-                words for the agent (Enter: none) >   use the staging key: it is in vault
+                message to the agent (Enter: none) >   use the staging key: it is in vault
                 = continue "use the staging key: it is in vault"
             "#]],
         );

@@ -157,7 +157,7 @@ fn unwritten(error: &std::io::Error) -> Failure {
     Failure::local("output_failed", format!("cannot write to stdout: {error}"), "")
 }
 
-/// With stderr closed there is nobody to tell; that is no reason to stop working.
+/// With stderr closed a message is lost; that is no reason to stop working.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", harmless(text));
 }

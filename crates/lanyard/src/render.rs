@@ -18,6 +18,7 @@ pub(crate) mod mail;
 pub(crate) mod memory;
 pub(crate) mod patch;
 pub(crate) mod plan;
+pub(crate) mod plan_board;
 pub(crate) mod plan_steps;
 pub(crate) mod session;
 pub(crate) mod table;

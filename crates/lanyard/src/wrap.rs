@@ -73,7 +73,7 @@ fn name_of(command: &[OsString]) -> String {
     stem.map_or_else(|| "server".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// With stderr closed there is nobody to tell.
+/// With stderr closed the message is lost.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -21,7 +21,7 @@ export const STATES: Record<StateName, { label: string; tone: Tone }> = {
 export type TurnEnd = 'turn_finished' | 'turn_failed' | 'turn_refused' | 'agent_crashed'
 
 export const ATTENTION: Record<Attention | TurnEnd, { label: string; tone: Tone }> = {
-  gate: { label: 'asks something', tone: 'warn' },
+  gate: { label: 'waits for approval', tone: 'warn' },
   suspected_orphan: { label: 'suspected orphan', tone: 'bad' },
   uncertain: { label: 'cut off, uncertain', tone: 'bad' },
   agent_crashed: { label: 'agent crashed', tone: 'bad' },

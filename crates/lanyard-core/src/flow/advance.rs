@@ -407,7 +407,7 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fr
 #[must_use]
 pub fn cut_off(flow: &Flow, fresh: Fresh) -> Vec<FlowEvent> {
     let steps = flow.settings.rules.steps;
-    let why = Why::plain("steps", format!("It took {steps} steps and nobody was asked."));
+    let why = Why::plain("steps", format!("It took {steps} steps without an approval."));
     // The failure is not about a session, so no probe was made.
     escalate(flow, flow.state, why, Some("it is not about one session"), Probe::default(), fresh)
 }

@@ -10,8 +10,8 @@ use crate::flow::settings::FlowSettings;
 use crate::flow::verdict::{AuthorStatus, Verdict};
 use crate::id::{FlowId, GateId, SessionId, TurnId};
 use crate::session::is_default;
-use crate::task::tree::{Captured, Tree};
 use crate::time::Timestamp;
+use crate::tree::{Captured, Tree};
 
 /// An entry of a flow's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -105,7 +105,7 @@ fn nobody_is_asked_for_two_hundred_and_fifty_steps() {
     }
     assert_eq!(given.flow.step, 250);
     let given = given.cut_off();
-    why(&given, &expect!["steps: It took 250 steps and nobody was asked."]);
+    why(&given, &expect!["steps: It took 250 steps without an approval."]);
     assert_eq!(given.gate().continue_session, None);
     // The log makes the same flow, however long it is.
     assert_eq!(fold(&given.log), given.flow);

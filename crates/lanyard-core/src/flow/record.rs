@@ -12,8 +12,8 @@ use crate::flow::settings::FlowSettings;
 use crate::flow::stall::Stall;
 use crate::flow::verdict::Item;
 use crate::id::{FlowId, SessionId, TurnId};
-use crate::task::tree::{Captured, Tree};
 use crate::time::Timestamp;
+use crate::tree::{Captured, Tree};
 
 /// Sessions a record keeps; the flow's log keeps all.
 pub(super) const SESSIONS_MAX: usize = 32;

@@ -11,7 +11,7 @@ use crate::flow::testing::{
     verdict, well,
 };
 use crate::flow::verdict::{Action, Verdict};
-use crate::task::tree::{Captured, Tree};
+use crate::tree::{Captured, Tree};
 
 fn told(given: &Given) -> Report {
     let report = report(&given.flow, &given.log);
@@ -72,7 +72,7 @@ fn a_flow_with_everything_in_it() {
 
         ## Phases
 
-        | # | Phase | State | Commit | Steps | Reviews | Gates |
+        | # | Phase | State | Commit | Steps | Reviews | Approvals |
         | --- | --- | --- | --- | --- | --- | --- |
         | 1 | Lexer | complete | `abcd1234` | 12 | 2 | 2 |
         | 2 | Parser | overridden |  | 2 | 0 | 1 |
@@ -81,7 +81,7 @@ fn a_flow_with_everything_in_it() {
 
         The author was sent back by checks once.
 
-        A lost turn was gone on with once.
+        A lost turn was continued once.
 
         ### Checks
 
@@ -102,18 +102,18 @@ fn a_flow_with_everything_in_it() {
 
         - P1 `i0`: Say \| why (auto_fix)
 
-        ### Gates
+        ### Approvals
 
         | Step | Why | Reason | Answer | By | Waited |
         | --- | --- | --- | --- | --- | --- |
         | 3 | needs_human | The author needs a person: which one? | continue_session | ann | 1 s |
-        | 12 | phase gate | "Lexer" was found ready. | approve | ann | 1 s |
+        | 12 | phase | "Lexer" was found ready. | approve | ann | 1 s |
 
         Said in step 3: use the `other` one
 
         ## 2. Parser
 
-        ### Gates
+        ### Approvals
 
         | Step | Why | Reason | Answer | By | Waited |
         | --- | --- | --- | --- | --- | --- |
@@ -180,14 +180,14 @@ fn a_flow_that_waits() {
 
         ## Phases
 
-        | # | Phase | State | Commit | Steps | Reviews | Gates |
+        | # | Phase | State | Commit | Steps | Reviews | Approvals |
         | --- | --- | --- | --- | --- | --- | --- |
         | 1 | Lexer | active |  | 2 | 0 | 1 |
         | 2 | Parser | open |  | 0 | 0 | 0 |
 
         ## 1. Lexer
 
-        ### Gates
+        ### Approvals
 
         | Step | Why | Reason | Answer | By | Waited |
         | --- | --- | --- | --- | --- | --- |
@@ -245,7 +245,7 @@ fn the_review_of_a_plan() {
 
         - P1 `i0`: No tests (auto_fix)
 
-        ### Gates
+        ### Approvals
 
         | Step | Why | Reason | Answer | By | Waited |
         | --- | --- | --- | --- | --- | --- |

@@ -1,5 +1,5 @@
 //! The cookie a browser is signed in by. It holds an ordinary token. Browsers keep one jar for all ports of a host, so
-//! its name has the daemon's port in it, and whoever takes it asks for more than the cookie where something is changed.
+//! its name has the daemon's port in it, and changes need more than the cookie.
 
 use axum::http::{HeaderMap, header};
 

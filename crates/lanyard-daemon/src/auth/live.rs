@@ -76,7 +76,7 @@ impl LiveRuns {
         self.ring();
     }
 
-    /// The session was deleted: nobody reads it any more.
+    /// The session was deleted: it has no readers any more.
     pub(crate) fn deleted(&self, session: SessionId) {
         let mut gone = self.gone.write();
         if gone.len() >= SESSIONS_MAX {

@@ -78,7 +78,7 @@ pub(crate) fn control(name: &str, data: &impl Serialize) -> Bytes {
 }
 
 impl Hub {
-    /// Shows the text an agent is writing to whoever is attached. Lossy: the event that holds it replaces it.
+    /// Shows the text an agent is writing to attached clients. Lossy: the event that holds it replaces it.
     pub(crate) fn preview(&self, session: SessionId, preview: &Preview<'_>) {
         let Some(topic) = self.topic(session).filter(|topic| topic.ring().watchers > 0) else { return };
         {

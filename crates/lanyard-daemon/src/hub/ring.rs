@@ -37,7 +37,7 @@ pub(super) struct Ring {
     pub(super) presence: Aside,
 }
 
-/// Something beside the log, as a frame. Only its newest form counts, and whoever is slow misses the others.
+/// Something beside the log, as a frame. Only its newest form counts; a slow reader misses the others.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
     pub(super) number: u64,

@@ -53,4 +53,4 @@ pub(super) fn again(body: &Bytes) -> Option<Again> {
 
 /// What is said to a client whose answer comes too late.
 pub(super) const NOBODY_WAITS: &str =
-    "nobody waits for this answer any more; make the call anew, without requestState";
+    "no call waits for this answer any more; repeat the call without requestState";

@@ -165,7 +165,7 @@ impl Work {
     }
 }
 
-/// Sessions nobody knows any more are no trouble; everything else is said.
+/// Unknown sessions are no error; everything else is logged.
 pub(super) fn said(error: &AskError, what: &str) {
     match error {
         AskError::Unknown(_) | AskError::Deleted(_) => {}

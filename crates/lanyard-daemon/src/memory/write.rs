@@ -1,4 +1,4 @@
-//! Writing: every entry passes here, whoever wants it. Judged and written under one gate, so that a
+//! Writing: every entry passes here, from every caller. Judged and written under one gate, so that a
 //! policy that was changed in between counts.
 
 use lanyard_core::memory::entry::{named_key, request_key};
@@ -19,7 +19,7 @@ const PLACE_MAX: u64 = 500_000;
 /// How often an entry is written against others.
 const TRIES_MAX: u32 = 16;
 
-/// What somebody wants to be remembered.
+/// An entry to be remembered.
 #[derive(Debug, Clone)]
 pub(crate) struct Wish {
     /// The session in whose name, whose policy judges it.

@@ -83,7 +83,7 @@ fn receipt(to: &Path, report: &Report) -> BackupReceipt {
     }
 }
 
-/// Why there is no backup: for whoever makes one without a daemon.
+/// Why there is no backup: for a backup without a daemon.
 #[derive(Debug, Clone)]
 pub struct BackupRefusal {
     pub code: &'static str,

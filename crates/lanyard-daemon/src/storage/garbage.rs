@@ -28,6 +28,7 @@ pub(crate) fn collect(app: &Arc<App>, wanted: &NewGc) -> Result<GcReport, StoreE
     let run_folders = run_folders(store, &app.agents.runs(), wanted.dry_run);
     let mcp_files = app.gateway.sweep_book(store, wanted.dry_run);
     let snapshot_refs = checkpoints(app, wanted.dry_run, &mut notes)?;
+    notes.extend(app.trees.left_behind());
     let outcomes = if wanted.dry_run {
         0
     } else {

@@ -1,4 +1,4 @@
-//! What is kept of a session outside its log: snapshots in git, folders of runs, introductions of MCP clients, session
+//! What is kept of a session outside its log: its worktree, snapshots in git, folders of runs, introductions of MCP clients, session
 //! memory, notifications, tokens. Each step can be repeated, and one that fails keeps no other from being made.
 
 use std::path::PathBuf;
@@ -33,8 +33,9 @@ pub(super) async fn remove(app: &Arc<App>, session: SessionId) -> Traces {
     }
     app.gateway.forget_session(session).await;
     let (store, notifications) = (app.store.clone(), app.notifications.clone());
-    let checkpoints = app.checkpoints.clone();
+    let (checkpoints, trees) = (app.checkpoints.clone(), app.trees.clone());
     let revoked = tokio::task::spawn_blocking(move || {
+        trees.put_away(session);
         remove_checkpoints(&*store, &checkpoints, session);
         let done = remove_rows(&*store, &notifications, session);
         done.unwrap_or_else(|error| {

@@ -1,5 +1,5 @@
 //! The standard variables of OpenTelemetry, as far as they are followed. What is asked for and cannot be done is an
-//! error: whoever set a variable should not wonder where their traces are.
+//! error, so that a wrong variable does not lose traces in silence.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Sending in batches. A collector that is away keeps nobody waiting; what it misses is dropped when the queue is full.
+//! Sending in batches. A collector that is away delays no other part; what it misses is dropped when the queue is full.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -11,7 +11,7 @@ one shows its history and goes on live, and they are seen and answered from ever
 
 Examples:
   lanyard acp --agent opencode
-  lanyard acp --agent demo --delivery queue
+  lanyard acp --agent demo --when next
 
 In Zed's settings:
   \"agent_servers\": {
@@ -27,8 +27,8 @@ pub(super) struct Acp {
     /// The agent of new sessions, as `lanyard agents` lists them [default: the config's, or the only one]
     #[arg(long)]
     agent: Option<String>,
-    /// What becomes of a prompt while somebody else's turn runs: it is refused, or it waits
-    #[arg(long, value_enum, default_value_t = Delivery::Reject, value_name = "HOW")]
+    /// When a prompt is delivered while another client's turn runs [default: it is refused]
+    #[arg(long = "when", alias = "delivery", value_enum, default_value_t = Delivery::Reject, hide_default_value = true)]
     delivery: Delivery,
 }
 

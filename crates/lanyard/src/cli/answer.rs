@@ -1,4 +1,4 @@
-//! `lanyard answer`: answer what an agent or a flow asks.
+//! `lanyard answer`: answer an approval that an agent or a flow waits for.
 
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::types::{FlowAnswer, FlowList, FlowView, GateAnswer, GateEntry, GateList};
@@ -6,48 +6,56 @@ use lanyard_core::flow::{FlowGate, gate};
 use lanyard_core::session::GateStatus;
 use lanyard_core::{FlowId, GateId, Outcome};
 
-use super::gate::{answered, at_prompt, post};
+use super::answer_prompt::{answered, at_prompt, post};
 use crate::client::{A_SESSION, AN_ASKER, Client, Route};
 use crate::context::Context;
 use crate::dialogue;
 use crate::failure::Failure;
 
-/// Flows that are looked through for a gate that no longer waits, the newest.
+/// The newest flows, searched for an approval that is no longer open.
 const FLOWS_MAX: usize = 50;
 
 const EXAMPLES: &str = "\
-The first answer stands: the same one again changes nothing, another one is refused. A session or
-a flow can be named instead of a gate when it asks one thing only. A flow is answered with c
-(continue-session), f (fix), o (override) or q (abort), of which it offers some; `lanyard gate`
-shows which, and what each does. Without an option the question is shown and the answer is read at a
-prompt, as `lanyard gate` does.
+Without an option, shows the approval and reads the answer from stdin: the number of an option, its
+name, `a` (allow) or `d` (deny); for a flow a letter (`c`) or its name (`continue-session`). A message
+to the agent follows a colon, as in `d: use the staging key`. Invalid answers are prompted for again;
+without an answer the approval stays open.
+
+The first answer stands: the same answer again changes nothing, another one is refused. A session or a
+flow can be named instead of its only approval. Flows take c (continue-session), f (fix), o (override)
+and q (abort); each approval offers some of them.
 
 Examples:
   lanyard answer
+  lanyard answer fix-login
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow
   lanyard answer fix-login deny --message \"use the staging database\"
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf always --session fix-login
-  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf c --guidance \"fix the import first\"";
+  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf c --message \"fix the import first\"
+  echo \"f: begin again\" | lanyard answer flow_01m7n5djg0fayvh8t5cxyjkdnf
 
-/// Answer what an agent or a flow asks
+Exit codes: 0 answered, 1 refused or failed, 2 not understood, 3 no daemon that answers, 4 it stays
+open";
+
+/// Answer an approval of an agent or a flow
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Answer {
-    /// The gate, as `lanyard gates` shows it, or the session or flow that asks [default: the only one]
-    #[arg(value_name = "GATE|ID", value_parser = NonEmptyStringValueParser::new())]
+    /// Approval, as `lanyard approvals` lists it, or its session or flow [default: the only one]
+    #[arg(value_name = "APPROVAL|ID", value_parser = NonEmptyStringValueParser::new())]
     what: Option<String>,
-    /// `allow`, `always`, `deny`, `never` or the id of an option; of a flow `c`, `f`, `o` or `q` [default: ask]
+    /// `allow`, `always`, `deny`, `never` or the id of an option; of a flow `c`, `f`, `o` or `q` [default: prompt]
     #[arg(value_name = "OPTION", value_parser = NonEmptyStringValueParser::new())]
     option: Option<String>,
-    /// Words for the agent, where it takes them
-    #[arg(long, visible_alias = "guidance")]
+    /// Message to the agent, where it takes one
+    #[arg(long, alias = "guidance")]
     message: Option<String>,
-    /// The gate's session: needed to repeat an answer to a gate that is settled
+    /// Session of the approval: needed to repeat an answer to a settled approval
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
 
-/// Whose gate it is.
+/// Owner of an approval.
 enum Asker {
     Session(String, GateId),
     Flow(FlowId, Box<FlowGate>),
@@ -59,7 +67,7 @@ impl Answer {
             if self.message.is_some() || self.session.is_some() {
                 return Err(Failure::usage(
                     "an option is missing",
-                    "name the gate and an option, or neither",
+                    "name the approval and an option, or leave both out",
                 ));
             }
             return at_prompt(context, self.what.as_deref()).await;
@@ -102,15 +110,15 @@ impl Answer {
     /// The choice, with the words after its colon or those of the option.
     fn read(&self, option: &str, gate: &FlowGate) -> Result<FlowAnswer, Failure> {
         let (choice, words) = dialogue::read(gate, option).map_err(|why| {
-            let advice = format!("`lanyard gate {}` shows what each answer does", gate.id);
+            let advice = format!("`lanyard answer {}` shows what each answer does", gate.id);
             let known = gate::parse(option).is_some();
             Failure::local(if known { "choice_not_offered" } else { "choice_unknown" }, why, advice)
         })?;
         let guidance = match (words, self.message.clone()) {
             (Some(_), Some(_)) => {
                 return Err(Failure::usage(
-                    "the words for the agent are given twice",
-                    "say them after the colon or with --guidance",
+                    "the message to the agent is given twice",
+                    "write it after the colon or with --message",
                 ));
             }
             (words, message) => words.or(message),
@@ -119,7 +127,7 @@ impl Answer {
     }
 }
 
-/// Whose gate waits; for one of a flow that no longer does, the flow says what became of it.
+/// Owner of an open approval, or of the last one of a flow, whose refusal says how it was answered.
 async fn asker(client: &mut Client<'_>, gate: GateId) -> Result<Asker, Failure> {
     let list: GateList = client.get(&Route::to(&["gates"])).await?;
     if let Some(entry) = list.gates.iter().find(|entry| entry.gate.id == gate) {
@@ -134,24 +142,24 @@ async fn asker(client: &mut Client<'_>, gate: GateId) -> Result<Asker, Failure> 
         Some(Asker::Flow(view.flow.id, Box::new(held)))
     };
     newest.flows.into_iter().find_map(held).ok_or_else(|| {
-        let title = format!("nobody waits for an answer to {gate}");
-        let advice = "list what waits with `lanyard gates`; `lanyard gates ID` and `lanyard flow show` tell \
-                      what became of others";
+        let title = format!("{gate} is not an open approval");
+        let advice = "list open approvals with `lanyard approvals`; `lanyard approvals ID` and `lanyard flow show` \
+                      show answered ones";
         Failure::local("gate_not_open", title, advice)
     })
 }
 
-/// The one gate of a flow that waits, or its last.
+/// The open approval of a flow, or its last one.
 async fn of_flow(client: &mut Client<'_>, flow: FlowId) -> Result<Asker, Failure> {
     let view: FlowView = client.get(&super::flow::at(&flow.to_string(), &[])).await?;
     let gate = view.flow.gate.ok_or_else(|| {
-        let advice = format!("see how it stands with `lanyard flow show {flow}`");
-        Failure::local("gate_not_open", format!("{flow} asks nothing"), advice)
+        let advice = format!("show its state with `lanyard flow show {flow}`");
+        Failure::local("gate_not_open", format!("{flow} has no open approval"), advice)
     })?;
     Ok(Asker::Flow(flow, Box::new(gate)))
 }
 
-/// The one gate of a session that waits.
+/// The only open approval of a session.
 async fn only_one(client: &mut Client<'_>, session: &str) -> Result<Asker, Failure> {
     let list: GateList = client.get(&Route::to(&["sessions", session, "gates"])).await?;
     let open: Vec<&GateEntry> =
@@ -160,12 +168,12 @@ async fn only_one(client: &mut Client<'_>, session: &str) -> Result<Asker, Failu
         [only] => Ok(Asker::Session(only.session.to_string(), only.gate.id)),
         [] => Err(Failure::local(
             "gate_not_open",
-            format!("`{session}` asks nothing"),
-            "list all gates with `lanyard gates`",
+            format!("`{session}` has no open approval"),
+            "list all with `lanyard approvals`",
         )),
         several => {
-            let title = format!("`{session}` asks {} things", several.len());
-            let advice = format!("name the gate; `lanyard gates {session}` lists them");
+            let title = format!("`{session}` has {} open approvals", several.len());
+            let advice = format!("name one; `lanyard approvals {session}` lists them");
             Err(Failure::local("gate_ambiguous", title, advice))
         }
     }

@@ -1,5 +1,5 @@
-//! Permission questions of the agents behind a flow or a task, while somebody watches: each is told once, when it opens,
-//! and asked in place where somebody is there to answer.
+//! Approvals of the agents behind a flow or a task, while a command watches: each is printed once, when it opens, and
+//! answered in place on a terminal.
 
 use std::collections::BTreeSet;
 
@@ -33,13 +33,13 @@ impl Approvals {
         lines
     }
 
-    /// The gate that is asked about, and what is shown at the prompt.
+    /// The first open approval, and its prompt.
     pub(super) fn prompt(&self) -> Option<(GateId, String)> {
         let entry = self.open.first()?;
         Some((entry.gate.id, approval_prompt(&entry.gate.question)))
     }
 
-    /// Answers the first question with what was typed. What is not taken is told, and asked again.
+    /// Answers the first open approval with a typed line. A refused answer is reported, and the prompt returns.
     pub(super) async fn line(&mut self, context: &Context, line: &str) -> Option<String> {
         let entry = self.open.first()?.clone();
         let body = match read_approval(&entry.gate.question, line) {

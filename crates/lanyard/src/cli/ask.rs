@@ -1,4 +1,4 @@
-//! Asking whoever sits at the terminal.
+//! Prompts on the terminal.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Lines that may wait to be read.
 const LINES_MAX: usize = 16;
 
-/// Whether somebody is there to be asked.
+/// Whether stdin and stderr are a terminal.
 pub(super) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -35,11 +35,11 @@ pub(super) fn asked(context: &Context, question: &str) -> Result<Option<String>,
     Ok((read > 0).then(|| answer.trim().to_owned()))
 }
 
-/// Lines somebody types while other things happen.
+/// Lines typed while other things happen.
 pub(super) struct Keyboard(Option<mpsc::Receiver<String>>);
 
 impl Keyboard {
-    /// Nobody's, when there is no terminal.
+    /// The terminal's lines; none without a terminal.
     pub(super) fn open() -> Self {
         if can_ask() { Self::of_stdin() } else { Self(None) }
     }
@@ -67,7 +67,7 @@ impl Keyboard {
         self.0.is_some()
     }
 
-    /// The next line; never, when nobody is there.
+    /// The next line; never, without a terminal.
     pub(super) async fn line(&mut self) -> String {
         match self.next().await {
             Some(line) => line,

@@ -171,7 +171,7 @@ pub(super) fn failed(refused: Refused) -> Failure {
     Failure::local(&refused.code, refused.title, refused.advice)
 }
 
-/// One line per event, for whoever reads it with something else than a terminal.
+/// One line per event, for output that is no terminal.
 async fn plain(context: &Context, view: &SessionView, how: How) -> Result<(), Failure> {
     let out = &context.out;
     out.note("there is no terminal to draw on: showing the log as text, as `lanyard logs -f` does");

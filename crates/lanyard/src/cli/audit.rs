@@ -1,6 +1,6 @@
 //! `lanyard audit`: who stopped, guided or answered what, and when.
 
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use lanyard_api::types::{AuditEntry, AuditKind, AuditPage};
 use lanyard_core::Timestamp;
 
@@ -17,9 +17,9 @@ const PAGE_ENTRIES_MAX: usize = 1_000;
 const ENTRIES_DEFAULT: usize = 100;
 
 const EXAMPLES: &str = "\
-Every stop, every word of guidance, every answer to a question and every change to plans, tasks,
-flows and the daemon: who did it, when and why. Newest first. Changes are kept for 30 days. Times
-are UTC; --since takes 90s, 15m, 2h, 7d or a time.
+Lists stops, guidance, answered approvals and changes to plans, tasks, flows and the daemon, with
+actor, time and reason. Newest first. Changes are kept for 30 days. Times are UTC; --since takes
+90s, 15m, 2h, 7d or a time.
 
 Examples:
   lanyard audit
@@ -37,7 +37,7 @@ const COLUMNS: [Column; 6] = [
     Column::elastic("WHAT", 20),
 ];
 
-/// Show who stopped, guided, answered or changed what
+/// List stops, guidance, answered approvals and changes, with their actors
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Audit {
@@ -51,7 +51,7 @@ pub(super) struct Audit {
     #[arg(long, value_name = "WHEN")]
     until: Option<When>,
     /// Only these
-    #[arg(long, value_parser = ["stop", "guidance", "gate", "change"])]
+    #[arg(long, value_parser = kind_parser())]
     kind: Option<String>,
     /// Show this many at most; 0 for all
     #[arg(long, short = 'n', value_name = "N", default_value_t = ENTRIES_DEFAULT)]
@@ -62,6 +62,14 @@ pub(super) struct Audit {
     /// One JSON document per line, for other programs to keep
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
+}
+
+/// The values of `--kind`, as the API names them: approvals are `gate` there.
+fn kind_parser() -> impl TypedValueParser<Value = String> {
+    let approval = PossibleValue::new("approval").alias("gate");
+    let kinds = ["stop", "guidance"].map(PossibleValue::new).into_iter();
+    PossibleValuesParser::new(kinds.chain([approval, PossibleValue::new("change")]))
+        .map(|kind| if kind == "approval" { "gate".to_owned() } else { kind })
 }
 
 /// A point in time, or how long ago.
@@ -135,7 +143,7 @@ impl Audit {
             return context.out.list(&entries, cursor.as_deref());
         }
         if entries.is_empty() {
-            context.out.note("nobody stopped, guided, answered or changed anything");
+            context.out.note("no stops, guidance, answers or changes");
             return Ok(());
         }
         let cells: Vec<Vec<String>> = entries.iter().map(cells).collect();

@@ -69,7 +69,7 @@ impl Backup {
         Err(Failure::Shown)
     }
 
-    /// Without a daemon the journal is opened here; nobody else can open it meanwhile.
+    /// Without a daemon the journal is opened here, which excludes other processes meanwhile.
     fn alone(&self, context: &Context, path: &Path) -> Result<BackupReceipt, Failure> {
         if !context.home.journal().exists() {
             return Err(Failure::local(

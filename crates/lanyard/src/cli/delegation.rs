@@ -15,7 +15,7 @@ Examples:
   lanyard delegation fix-login
   lanyard delegation fix-login --json | jq -r '.call_stack[].agent'";
 
-/// Show a session's level and depth, who called it, and its children
+/// Show a session's level, depth, caller and children
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Delegation {

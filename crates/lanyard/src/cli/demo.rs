@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-The built-in agent plays a small piece of work in this folder: it plans, uses tools, asks once, and
+The built-in agent plays a small piece of work in this folder: it plans, uses tools, waits for one approval, and
 changes nothing. It runs only when it is named: here, or with `--agent demo`.
 
 Examples:
@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
-    /// What the agent is told; it also takes the steps of docs/scripted-agent.md
+    /// Message to the agent; it also takes the steps of docs/scripted-agent.md
     #[arg(default_value = "show me around")]
     prompt: String,
     /// Do not wait: print the session's id

@@ -4,7 +4,7 @@ use lanyard_api::types::{ChangedFile, FileChange, SnapshotList, WorkspaceDiff};
 use lanyard_core::session::SessionView;
 
 use super::target::Target;
-use super::turn_list::turns_started;
+use super::turn_list::{turn_named, turns_started};
 use crate::client::Client;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -67,6 +67,10 @@ impl Diff {
         if self.stat {
             return context.out.data(&summary);
         }
+        let view: SessionView = client.get(&self.target.route(&[])).await?;
+        if let Some(tree) = &view.tree {
+            context.out.note(&format!("branch {} in {}", one_line(&tree.branch), tree.path));
+        }
         context.out.note(summary.trim_end());
         // On a terminal nothing in a file may move the cursor; in a pipe every byte counts.
         match context.out.columns {
@@ -88,7 +92,10 @@ impl Diff {
             |text: &str| text.parse::<usize>().ok().and_then(|number| turns.get(number.checked_sub(1)?));
         let turn = match named {
             LAST => turns.last(),
-            named => turns.iter().find(|row| row.turn.to_string() == named).or_else(|| number(named)),
+            named => number(named).or_else(|| {
+                let meant = turn_named(&turns.iter().map(|row| row.turn).collect::<Vec<_>>(), named).ok()?;
+                turns.iter().find(|row| row.turn == meant)
+            }),
         };
         let advice = format!("list its turns with `lanyard turns {id}`");
         let Some(turn) = turn.map(|row| row.turn.to_string()) else {

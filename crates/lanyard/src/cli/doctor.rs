@@ -16,7 +16,7 @@ const EXAMPLES: &str = "\
 Looks at the data folder, the config, the daemon, the agents' programs and the journal. Works with and
 without a running daemon, and does not start one. Ends with 1 if something fails; a warning is no failure.
 --fix mends what is safe, each named before it is done: modes of the data folder and the token, missing
-folders, a socket nobody listens on, temporary files. It deletes no data.
+folders, a socket without a listener, temporary files. It deletes no data.
 --rebuild makes the listings, aliases and indexes again from the log; the log itself is not touched.
 
 Examples:

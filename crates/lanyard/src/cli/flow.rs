@@ -1,4 +1,4 @@
-//! `lanyard flow`: a plan worked through by an author and judged by a reviewer, with a person asked only at a gate.
+//! `lanyard flow`: a plan worked through by an author and judged by a reviewer, with a person asked only for approvals.
 
 mod begin;
 mod cancel;
@@ -27,14 +27,14 @@ pub(super) use live::{STILL_OPEN, stays_open, tell_gate};
 const EXAMPLES: &str = "\
 A plan is Markdown: a heading for each phase, and a checklist below it. Of each phase the author
 does the work, the quality commands of the config check it and the reviewer judges it, until it is
-found ready. A person is asked at a gate, and only there; the flow is on disk at every step, and goes
-on where it was after any crash.
+found ready. The flow waits for a person only at approvals. Every step is on disk; after a crash the
+flow continues where it was.
 
 Examples:
   lanyard flow run PLAN.md
   lanyard flow run PLAN.md --from 2 --author codex --reviewer claude --auto
   lanyard flow review PLAN.md
-  lanyard gate
+  lanyard answer
   lanyard flow report -o report.md";
 
 /// Work through a plan, phase by phase, with an author and a reviewer
@@ -59,7 +59,7 @@ enum Verb {
     /// Show all there is to know of a flow
     #[command(after_help = show::EXAMPLES)]
     Show(show::Show),
-    /// Watch a flow, and answer what it asks
+    /// Watch a flow, and answer its approvals
     #[command(after_help = watch::examples())]
     Watch(watch::Watch),
     /// Tell what came of a flow, as Markdown

@@ -1,4 +1,4 @@
-//! Following tasks or a plan until they are over, over restarts of the daemon, with the questions of their agents asked in
+//! Following tasks or a plan until they are over, over restarts of the daemon, with the approvals of their agents answered in
 //! place.
 
 use std::time::Duration;
@@ -19,8 +19,16 @@ pub(super) trait Followed {
 
     fn is_over(&self) -> bool;
 
-    /// The open questions of their agents.
+    /// Open approvals of their agents.
     fn approvals(&self) -> Vec<GateEntry>;
+
+    /// Whether what was printed before is drawn again at each look: a question then stands below it again.
+    fn is_redrawn(&self) -> bool {
+        false
+    }
+
+    /// Something was printed below.
+    fn printed_below(&mut self) {}
 }
 
 /// Follows until they are over. Returns false when that took longer than `seconds`.
@@ -48,11 +56,11 @@ async fn follow(
 ) -> Result<(), Failure> {
     let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
     let mut asking = Asking { context, keyboard, approvals: Approvals::default(), asked: None };
-    asking.look(&followed.approvals());
+    asking.look(followed);
     while !followed.is_over() {
         let woken = tokio::select! {
             typed = asking.keyboard.next() => {
-                asking.take(typed).await;
+                asking.take(typed, followed).await;
                 continue;
             }
             woken = watch.next() => woken?,
@@ -64,13 +72,14 @@ async fn follow(
                 Err(failure) if failure.is_passing() => watch.lost(),
                 looked => {
                     looked?;
-                    asking.look(&followed.approvals());
+                    asking.look(followed);
                     None
                 }
             },
         };
         if let Some(said) = said {
             context.out.note(&said);
+            followed.printed_below();
         }
     }
     Ok(())
@@ -82,7 +91,7 @@ async fn look_again(context: &Context, followed: &mut impl Followed) -> Result<(
     followed.look(context, &mut client).await
 }
 
-/// The questions of agents, told once each and asked where somebody can answer.
+/// Approvals of agents, each printed once, with a prompt on a terminal.
 struct Asking<'a> {
     context: &'a Context,
     keyboard: Keyboard,
@@ -91,29 +100,35 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn look(&mut self, open: &[GateEntry]) {
-        for line in self.approvals.update(open) {
+    fn look(&mut self, followed: &mut impl Followed) {
+        for line in self.approvals.update(&followed.approvals()) {
             self.context.out.note(&line);
+            followed.printed_below();
         }
-        self.prompt();
+        if followed.is_redrawn() {
+            self.asked = None;
+        }
+        self.prompt(followed);
     }
 
-    fn prompt(&mut self) {
+    fn prompt(&mut self, followed: &mut impl Followed) {
         let next = self.approvals.prompt().filter(|_| self.keyboard.is_there());
         if let Some((_, text)) = next.as_ref().filter(|(gate, _)| self.asked != Some(*gate)) {
             self.context.out.question(text);
+            followed.printed_below();
         }
         self.asked = next.map(|(gate, _)| gate);
     }
 
     /// Takes a line that was typed; nothing when there will be no more.
-    async fn take(&mut self, typed: Option<String>) {
+    async fn take(&mut self, typed: Option<String>, followed: &mut impl Followed) {
         self.asked = None;
+        followed.printed_below();
         if let Some(line) = typed
             && let Some(told) = self.approvals.line(self.context, &line).await
         {
             self.context.out.question(&format!("{told}\n"));
         }
-        self.prompt();
+        self.prompt(followed);
     }
 }

@@ -29,7 +29,7 @@ const COLUMNS: [Column; 6] = [
     Column::elastic("TEXT", 20),
 ];
 
-/// List the words sent to an agent, and what became of them
+/// List guidance sent to an agent, with its status
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Guidance {
@@ -54,7 +54,7 @@ impl Guidance {
             return context.out.list(&notes, None);
         }
         if list.waiting.is_empty() && list.settled.is_empty() {
-            context.out.note("nobody said anything; `lanyard guide` does");
+            context.out.note("no guidance was sent; `lanyard guide` sends some");
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;

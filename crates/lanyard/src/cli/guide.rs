@@ -16,15 +16,15 @@ use crate::render::time::stamp;
 const POLL: Duration = Duration::from_millis(250);
 /// How long a note is waited for when nothing else is said.
 const TIMEOUT_S_DEFAULT: u64 = 60;
-/// The note stands, and nobody knows yet what becomes of it.
+/// The note is pending: its outcome is not known yet.
 const STILL_PENDING: u8 = Exit::Pending as u8;
 
 const EXAMPLES: &str = "\
-Says which channel will carry the words and when: `steer` (into the running turn), `hook` (with the
+Names the channel that will carry the guidance: `steer` (into the running turn), `hook` (with the
 next tool call or prompt), `mcp` (with the answer to the next call of an MCP tool), `prompt` (with the
 next prompt) or `none`. Where no channel reaches the running turn, it names the command that installs
-one. The words wait until the agent can take them. `lanyard guidance` tells what became of them, and
-takes them back.
+one. Guidance waits until the agent can take it. `lanyard guidance` shows its status and
+withdraws it.
 
 Examples:
   lanyard guide fix-login \"use the staging key, not the live one\"
@@ -32,8 +32,7 @@ Examples:
   lanyard guide fix-login - < notes.md
   lanyard guidance fix-login
 
-Exit codes with --wait: 0 the agent went on with the words, 1 withdrawn or expired, 4 not within
---timeout";
+Exit codes with --wait: 0 the agent has read it, 1 withdrawn or expired, 4 not within --timeout";
 
 /// Say something to a running agent and print the note's id
 #[derive(Debug, clap::Args)]
@@ -43,7 +42,7 @@ pub(super) struct Guide {
     target: Target,
     /// What the agent should know; `-` reads it from stdin
     text: String,
-    /// Wait until the agent went on with the words, and print when they were delivered
+    /// Wait until the agent has read it, and print when it was delivered
     #[arg(long)]
     wait: bool,
     /// How long to wait

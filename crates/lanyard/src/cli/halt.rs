@@ -23,11 +23,11 @@ Examples:
   lanyard halt --status
   lanyard halt --lift --reason \"the budget was raised\"";
 
-/// Stop all work at once, or one plan's, and begin nothing
+/// Stop all work, or one plan's, and start nothing new
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Halt {
-    /// A plan, a task or who works at it [default: everything]
+    /// A plan, a task or its worker [default: everything]
     #[arg(value_name = "WHAT", value_parser = NonEmptyStringValueParser::new())]
     what: Option<String>,
     /// At once, whatever agents are doing

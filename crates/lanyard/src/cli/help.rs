@@ -12,14 +12,14 @@ pub(super) const OVERVIEW: &str = "\
 Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from anywhere.
 
   lanyard run \"fix the login test\"           set an agent to work here, and watch it
-  lanyard send ID \"and the other test\"       give it something further to do
+  lanyard send ID \"and the other test\"       send it another message
   lanyard ls                                 see what is live
   lanyard open                               see and steer all of them in a browser
   lanyard show ID                            see one session
   lanyard log ID                             read what was said and done in it
-  lanyard guide ID \"use the staging key\"     say something to a running agent
-  lanyard gates                              see what agents ask; `lanyard answer` answers
-  lanyard stop ID                            ask it to end; again to insist
+  lanyard guide ID \"use the staging key\"     steer a running agent
+  lanyard approvals                          see what waits for approval; `lanyard answer` answers
+  lanyard stop ID                            end it; again to insist
   lanyard resume ID                          bring its agent back
   lanyard plan import FILE --start           have many tasks done, each after what it needs
   lanyard flow run PLAN.md                   work through a plan's phases, with a review of each

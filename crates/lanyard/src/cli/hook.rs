@@ -58,7 +58,7 @@ Examples:
   lanyard hook install gemini --project";
 
 const UNINSTALL_EXAMPLES: &str = "\
-A file nobody else has touched since is given back byte for byte. From one that was changed only
+A file that was not changed since is restored byte for byte. From one that was changed only
 what is Lanyard's is taken out.
 
 Examples:

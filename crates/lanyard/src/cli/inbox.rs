@@ -5,8 +5,10 @@ use lanyard_core::session::{Delivery, Promotion, QueuedTurn};
 use lanyard_core::{Outcome, TurnId};
 use serde_json::json;
 
-use super::send::when_parser;
+use super::send::{when_name, when_parser};
 use super::target::{Target, text_or_stdin};
+use super::turn_list::turn_named;
+use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
@@ -15,7 +17,7 @@ use crate::render::time::ago;
 
 const EXAMPLES: &str = "\
 A turn that completes is followed by the next message at once. After one that was cancelled, failed
-or was lost the inbox is paused: nothing starts by itself until somebody says go. What waits is kept
+or was lost the inbox is paused: nothing starts by itself until `go`. What waits is kept
 over a restart of the daemon, and is withdrawn when the session ends.
 
 Examples:
@@ -29,7 +31,7 @@ Examples:
 
 const COLUMNS: [Column; 6] = [
     Column::whole("TURN"),
-    Column::whole("DELIVERY"),
+    Column::whole("WHEN"),
     Column::whole("SENT"),
     Column::elastic("FROM", 5),
     Column::elastic("YOUR ID", 7),
@@ -48,9 +50,9 @@ pub(super) struct Inbox {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Change the words of a message, or how it wants to arrive
+    /// Change the text of a message, or when it is delivered
     Edit {
-        turn: TurnId,
+        turn: String,
         /// The new words; `-` reads them from stdin
         #[arg(long)]
         prompt: Option<String>,
@@ -61,22 +63,22 @@ enum Verb {
     /// Put the messages in another order: name all of them, the next one first
     Order {
         #[arg(required = true)]
-        turns: Vec<TurnId>,
+        turns: Vec<String>,
     },
     /// Take a message back
     Rm {
-        turn: TurnId,
+        turn: String,
         /// Why, for the log
         #[arg(long)]
         reason: Option<String>,
     },
     /// Move a message to the front, into the running turn, or in its place
     Promote {
-        turn: TurnId,
+        turn: String,
         #[arg(long = "as", value_name = "HOW", default_value = "front", value_parser = promotion_parser())]
         to: String,
     },
-    /// Start nothing until somebody says go
+    /// Start nothing until `go`
     Pause,
     /// Let the inbox go on
     Go,
@@ -90,28 +92,33 @@ fn promotion_parser() -> clap::builder::PossibleValuesParser {
 
 impl Inbox {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let Some(verb) = self.verb else { return list(context, &self.target).await };
+        let Some(verb) = &self.verb else { return list(context, &self.target).await };
         let mut client = context.client().await?;
         let at = |below: &[&str]| self.target.route(below);
         let (outcome, sentence): (Outcome, String) = match verb {
             Verb::Edit { turn, prompt, when } => {
-                let id = turn.to_string();
-                let prompt = prompt.map(text_or_stdin).transpose()?;
-                let body = InboxEdit { prompt, delivery: when, writer_epoch: None };
+                let id = self.turn(&mut client, turn).await?.to_string();
+                let prompt = prompt.clone().map(text_or_stdin).transpose()?;
+                let body = InboxEdit { prompt, delivery: *when, writer_epoch: None };
                 (client.patch(&at(&["inbox", &id]), &body).await?, format!("{id} was changed"))
             }
-            Verb::Order { turns } => {
+            Verb::Order { turns: named } => {
+                let mut turns = Vec::new();
+                for turn in named {
+                    turns.push(self.turn(&mut client, turn).await?);
+                }
                 let body = InboxOrder { turns, writer_epoch: None };
                 (client.post(&at(&["inbox", "order"]), &body).await?, "the order was changed".to_owned())
             }
             Verb::Rm { turn, reason } => {
-                let id = turn.to_string();
-                let outcome = client.delete(&at(&["inbox", &id]), &Reason { reason }).await?;
+                let id = self.turn(&mut client, turn).await?.to_string();
+                let outcome = client.delete(&at(&["inbox", &id]), &Reason { reason: reason.clone() }).await?;
                 (outcome, format!("{id} was taken back"))
             }
             Verb::Promote { turn, to } => {
-                let id = turn.to_string();
-                let to = PROMOTIONS.into_iter().find(|known| known.as_str() == to).unwrap_or_default();
+                let id = self.turn(&mut client, turn).await?.to_string();
+                let to =
+                    PROMOTIONS.into_iter().find(|known| known.as_str() == to.as_str()).unwrap_or_default();
                 let body = InboxPromotion { to, writer_epoch: None };
                 let outcome = client.post(&at(&["inbox", &id, "promote"]), &body).await?;
                 (outcome, format!("{id} was promoted ({})", to.as_str()))
@@ -127,6 +134,12 @@ impl Inbox {
             }
         };
         context.out.receipt(&outcome, None, &sentence)
+    }
+
+    /// The message that a text names.
+    async fn turn(&self, client: &mut Client<'_>, named: &str) -> Result<TurnId, Failure> {
+        let inbox: InboxView = client.get(&self.target.route(&["inbox"])).await?;
+        turn_named(&inbox.turns.iter().map(|waiting| waiting.turn).collect::<Vec<_>>(), named)
     }
 }
 
@@ -147,7 +160,7 @@ async fn list(context: &Context, target: &Target) -> Result<(), Failure> {
     let cell = |waiting: &QueuedTurn| {
         vec![
             waiting.turn.to_string(),
-            waiting.delivery.as_str().to_owned(),
+            when_name(waiting.delivery).to_owned(),
             ago(now, waiting.at),
             one_line(&waiting.actor.name),
             waiting.client_turn_id.as_deref().map(one_line).unwrap_or_default(),

@@ -205,17 +205,8 @@ fn entry(known: &Known) -> String {
         let _ = writeln!(text, "client_files = \"{}\"", files.as_str());
     }
     text.push_str("# turn_timeout_ms = 0\n# abort_on_timeout = false\n");
-    if let Some(per_turn) = &settings.per_turn {
-        for line in known.reason().unwrap_or_default().lines() {
-            let _ = writeln!(text, "# {line}");
-        }
-        let (first, next) = (list(&per_turn.first), list(&per_turn.next));
-        let output = serde_json::to_string(&per_turn.output).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "[agents.{}.per_turn]\nfirst = {first}\nnext = {next}\nprompt_on_stdin = {}\noutput = {output}",
-            known.name, per_turn.prompt_on_stdin
-        );
+    for line in known.reason().unwrap_or_default().lines() {
+        let _ = writeln!(text, "# {line}");
     }
     text
 }

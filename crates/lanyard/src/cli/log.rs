@@ -22,10 +22,10 @@ use crate::tui::paint::Paint;
 const WRITE_BYTES: usize = 64 * 1024;
 
 const EXAMPLES: &str = "\
-Shows who said what, each tool call on one line with its result, diffs, and how each turn ended.
-The margin has the time in UTC. `lanyard logs` shows the events instead. The log is written as it is
-read, however long it is. There is no pager: pipe it into one. --html writes one page that needs
-nothing else, with the tool calls folded; --full opens them.
+Shows messages with their speakers, each tool call on one line with its result, diffs, and the end of
+each turn. The margin has the time in UTC. `lanyard logs` shows the events instead. The log is written
+as it is read, however long it is. There is no pager: pipe it into one. --html writes one page that
+needs nothing else, with the tool calls folded; --full opens them.
 
 Examples:
   lanyard log fix-login

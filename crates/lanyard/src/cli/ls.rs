@@ -113,7 +113,7 @@ impl Ls {
             context.out.note(&format!("no sessions{hint}"));
             return Ok(());
         }
-        let rows: Vec<_> = rows.into_iter().map(|listed| listed.row).collect();
+        let rows: Vec<_> = rows.into_iter().map(|listed| (listed.row, listed.branch)).collect();
         context.out.data(&listing(&rows, status.now, context.out.columns))
     }
 

@@ -12,9 +12,9 @@ use crate::failure::Failure;
 use crate::render::mail::{mail_card, mails};
 
 const EXAMPLES: &str = "\
-A task's end, and what its worker reports on the way, is mail to whoever it reports to. Mail is
+A task's end, and its worker's reports, are mail to the task or session above it. Mail is
 given at least once and counts as settled when its reader's agent went on from it. It is pending,
-given or shown, acknowledged, or dead: nobody is left who could take it, so you should.
+given or shown, acknowledged, or dead: no recipient is left, so you should read it.
 
 Examples:
   lanyard mailbox
@@ -24,14 +24,14 @@ Examples:
   lanyard mailbox ack mail_01m7n5djg0fayvh8t5cxyjkdnf
   lanyard mailbox again mail_01m7n5djg0fayvh8t5cxyjkdnf --to release-lead";
 
-/// List mail between tasks, and settle what nobody can take
+/// List mail between tasks, and settle dead letters
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct Mailbox {
     /// Of this box only: a task or a session
     #[arg(value_name = "BOX", value_parser = NonEmptyStringValueParser::new())]
     of: Option<String>,
-    /// Only what nobody is left to take
+    /// Only dead letters
     #[arg(long)]
     dead: bool,
     /// Show what is settled too
@@ -43,7 +43,7 @@ pub(super) struct Mailbox {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Show one, with all its words and what became of it
+    /// Show one in full, with its status
     Show { mail: String },
     /// Settle one: you took note of it
     Ack {

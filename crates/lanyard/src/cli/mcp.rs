@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::home::Home;
 use lanyard_api::types::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
@@ -51,7 +51,8 @@ pub(super) enum Verb {
 }
 
 const URL_EXAMPLES: &str = "\
-The header proves to be the session: whoever has it can act as it. Put it where other secrets are.
+The header authenticates as the session: every program that has it can act as the session. Store it
+with other secrets.
 Without --session an external session is made for the agent that will use the address.
 
 Examples:
@@ -178,9 +179,11 @@ impl Url {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         let here = std::env::current_dir().ok().and_then(|dir| dir.into_os_string().into_string().ok());
         let workspace = if self.session.is_some() { None } else { here };
-        let body = NewMcpAddress { session: self.session, agent: self.agent, workspace, alias: None };
+        let mut client = context.client().await?;
+        let session = client.id_if(A_SESSION, self.session).await?;
+        let body = NewMcpAddress { session, agent: self.agent, workspace, alias: None };
         let route = Route::to(&["mcp", &self.server, "address"]);
-        let address: McpAddress = context.client().await?.post(&route, &body).await?;
+        let address: McpAddress = client.post(&route, &body).await?;
         if context.out.is_json() {
             return context.out.json(&address);
         }

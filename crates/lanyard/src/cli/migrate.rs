@@ -35,7 +35,7 @@ pub(super) struct Migrate {
     /// The owner from here on
     #[arg(long)]
     owner: Option<String>,
-    /// Why, for the log and for whoever takes over
+    /// Why, for the log and the next agent
     #[arg(long)]
     reason: String,
 }

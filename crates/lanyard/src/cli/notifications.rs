@@ -7,7 +7,7 @@ use lanyard_api::types::{
 use lanyard_core::notification::{Notification, NotificationKind, NotificationStatus};
 
 use super::duration::duration_ms;
-use crate::client::{Client, Route};
+use crate::client::{A_SESSION, Client, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
@@ -24,8 +24,8 @@ const COLUMNS: [Column; 6] = [
 ];
 
 const EXAMPLES: &str = "\
-Lanyard raises a notification once when something begins that people should know: a question that
-waits, a session that fell silent, words that were never delivered, a spent budget, continuity that
+Lanyard raises a notification once when something begins that people should know: an approval that
+waits, a session that fell silent, undelivered guidance, a spent budget, continuity that
 is degraded. While it lasts it is not repeated, whatever you did about it; a snoozed one is new
 again when its time comes. Receivers outside are set under [notifications] in the config.
 
@@ -56,6 +56,9 @@ struct Ls {
     /// Only of this kind, such as `gate_waiting`
     #[arg(long, value_parser = kind)]
     kind: Option<NotificationKind>,
+    /// Only about this session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -85,7 +88,7 @@ enum Verb {
     },
     /// Mark as read
     Read(Which),
-    /// Acknowledge: somebody looks after it
+    /// Acknowledge: an operator handles it
     Ack(Which),
     /// Put off; it is new again when the time is over
     Snooze {
@@ -140,8 +143,10 @@ impl Notifications {
 async fn list(context: &Context, client: &mut Client<'_>, asked: &Ls) -> Result<(), Failure> {
     let mut found: Vec<Notification> = Vec::new();
     let mut cursor: Option<String> = None;
+    let session = client.id_if(A_SESSION, asked.session.clone()).await?;
     loop {
         let route = Route::to(&["notifications"])
+            .with("session", session.as_ref())
             .with("open", (!asked.all).then_some("true"))
             .with("kind", asked.kind.map(NotificationKind::as_str))
             .with("cursor", cursor.as_ref());

@@ -65,7 +65,7 @@ pub(super) async fn link(client: &mut Client<'_>, asked: &NewSignInLink) -> Resu
     client.post(&Route::to(&["sign-in", "links"]), asked).await
 }
 
-/// The program that opens an address, where somebody sits in front of a screen.
+/// The program that opens an address, where there is a desktop.
 fn opener() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if !std::io::stdout().is_terminal() {

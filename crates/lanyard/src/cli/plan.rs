@@ -1,6 +1,7 @@
 //! `lanyard plan`: work in tasks that wait for each other.
 
 mod end;
+mod live_table;
 mod progress;
 
 use std::path::PathBuf;

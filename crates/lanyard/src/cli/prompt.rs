@@ -1,4 +1,4 @@
-//! `lanyard prompt`: start a turn.
+//! `lanyard prompt`: the older name of `lanyard send --detach`, hidden.
 
 use lanyard_api::types::NewTurn;
 
@@ -7,6 +7,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
+Older name of `lanyard send --detach`, with --turn-id for --id.
+
 Examples:
   lanyard prompt sess_01m7n5djg0fayvh8t5cxyjkdnf \"run the tests and fix what fails\"
   lanyard prompt fix-login - < task.md
@@ -18,7 +20,7 @@ Examples:
 pub(super) struct Prompt {
     #[command(flatten)]
     target: Target,
-    /// What the agent is told; `-` reads it from stdin
+    /// Message to the agent; `-` reads it from stdin
     text: String,
     /// Your own name for the turn: the same name and text again is the same turn
     #[arg(long, value_name = "NAME")]

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-The conversation begins anew under the same id; the log keeps what was before.
+A new conversation starts under the same id; the log keeps the old one.
 
 Examples:
   lanyard reset fix-login --reason \"the context was poisoned\"";

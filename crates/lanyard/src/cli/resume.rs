@@ -35,8 +35,8 @@ A stopped session is brought back with a new run: its log, its workspace and the
 conversation are kept. On a terminal you are asked first; without one, say --yes. Calls of the run
 that was stopped stay refused. A session that completed or failed has ended: fork it instead.
 
-Of a task, or of the worker or session that works at one, the same worker is had back: at work
-already, in the same session, or deployed anew.
+For a task, or its worker or session, the same worker comes back: still running, in the same
+session, or deployed again.
 
 Examples:
   lanyard resume fix-login
@@ -87,7 +87,7 @@ impl Resume {
         if let Some(any) = with_a_task(&mut client, &self.target).await? {
             if !self.ways.is_empty() {
                 let advice = "leave out --way: its worker comes back as its agent's settings say";
-                return Err(Failure::usage("somebody's work at a task is to be resumed", advice));
+                return Err(Failure::usage("this session is the work of a task", advice));
             }
             return resume_work(context, client, &any, prompt).await;
         }
@@ -134,7 +134,7 @@ impl Resume {
         }
     }
 
-    /// The session to resume: a stopped one by its id, once somebody agreed. Nothing when they did not.
+    /// The session to resume: a stopped one by its id, once the user agreed; otherwise none.
     async fn confirmed(&self, context: &Context, client: &mut Client<'_>) -> Result<Option<Target>, Failure> {
         if self.yes {
             return Ok(Some(self.target.clone()));
@@ -182,7 +182,7 @@ async fn resumed_later(
     Ok(())
 }
 
-/// What to resume by, when the id is a task's or that of somebody who works at one.
+/// What to resume by, when the id is a task's or its worker's.
 async fn with_a_task(client: &mut Client<'_>, target: &Target) -> Result<Option<String>, Failure> {
     let any = if target.is_narrow() {
         let view: SessionView = client.get(&target.route(&[])).await?;
@@ -243,7 +243,7 @@ fn work_sentence(resumed: &Resumed) -> String {
     match resumed.how {
         ResumedHow::AtWork => format!("{who} is at work already{place}"),
         ResumedHow::Resumed => format!("{who} goes on{place}"),
-        ResumedHow::Redeployed => format!("{who} begins its task{task} anew{place}"),
+        ResumedHow::Redeployed => format!("{who} starts its task{task} again{place}"),
     }
 }
 
@@ -379,7 +379,7 @@ mod tests {
         resumed.worker = None;
         assert_eq!(
             work_sentence(&resumed),
-            "its worker begins its task anew in sess_00000000000000000000000007"
+            "its worker starts its task again in sess_00000000000000000000000007"
         );
     }
 }

@@ -12,13 +12,15 @@ use super::target::Target;
 use crate::client::{Client, Route};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::render::text::{count, quoted};
+use crate::render::text::{count, one_line, quoted};
 
 const EXAMPLES: &str = "\
-A deleted session is gone for good: its log, turns, memory, checkpoints and the files of its runs are purged in the
-background, within seconds. A tombstone with its id, who deleted it, when and why stays. Other sessions keep what their own
-logs say of it, and backups made before keep all of it. `lanyard archive` puts a session away instead.
---wait returns when nothing of it is left in the journal's files.
+A deleted session is gone for good: its log, turns, memory, checkpoints and the files of its runs
+are purged in the background, within seconds. A worktree of its own goes too; work in it that is in
+no commit is committed to its branch first, and the branch stays. A tombstone with its id, who
+deleted it, when and why stays. Other sessions keep what their own logs say of it, and backups made
+before keep all of it. `lanyard archive` puts a session away instead. --wait returns when nothing of
+it is left in the journal's files.
 
 Examples:
   lanyard rm fix-login
@@ -106,5 +108,10 @@ async fn wait(context: &Context, client: &mut Client<'_>, session: SessionId) ->
 
 fn question(view: &SessionView) -> String {
     let title = view.title.as_deref().map(|title| format!(" {}", quoted(title))).unwrap_or_default();
-    format!("delete {}{title}, {}, {}?", view.id, view.state, count(view.last_seq, "event"))
+    let tree = view.tree.as_ref().map(|tree| {
+        let branch = one_line(&tree.branch);
+        format!("; its worktree goes, and what it holds is committed to the branch {branch}, which stays")
+    });
+    let tree = tree.unwrap_or_default();
+    format!("delete {}{title}, {}, {}{tree}?", view.id, view.state, count(view.last_seq, "event"))
 }

@@ -44,7 +44,7 @@ pub(super) struct ScriptedAgent {
     /// Live on after SIGTERM
     #[arg(long)]
     ignore_term: bool,
-    /// Answer initialize with a version nobody speaks, or a wrong shape
+    /// Answer initialize with an unknown version, or a wrong shape
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "version")]
     bad_handshake: Option<BadHandshake>,
     /// Read everything and never answer

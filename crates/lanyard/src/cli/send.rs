@@ -12,17 +12,17 @@ use crate::failure::Failure;
 
 const ABOUT: &str = "\
 Shows the turn as `lanyard run` does. An agent whose process is gone takes the conversation up
-again by itself, and says how. `lanyard prompt` starts a turn without watching it.
+again by itself, and says how. --detach does not watch the turn.
 
 While a turn is running the message is refused, naming that turn, unless --when says otherwise:
-  now        into the running turn; if the agent cannot be told in time, as the next turn
+  now        into the running turn; as the next turn if it cannot be delivered in time
   next       as a turn of its own, after this one and after what waits already
   interrupt  in place of the running turn, which is cancelled
 With nothing running each of them just starts a turn. What waits is in `lanyard inbox`.
 
 With --id the message is carried out once, however often it is sent: a repeat is shown the running
-turn, or told what became of it. A turn whose agent was lost in the middle of it is `uncertain`:
-read the log, then send the same with --again to have it run once more.
+turn, or its outcome. A turn whose agent was lost in the middle of it is `uncertain`: read the log,
+then send the same with --again to run it once more.
 
 An agent that runs under its own host (a terminal, an editor) takes no turns from Lanyard: the
 message is refused. With --resume Lanyard takes the conversation over, by the agent's own id of it.
@@ -38,13 +38,13 @@ Examples:
 
 ";
 
-/// Give a session's agent something further to do, and watch it
+/// Send a message to a session's agent, and watch its turn
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
 pub(super) struct Send {
     #[command(flatten)]
     target: Target,
-    /// What the agent is told; `-` reads it from stdin
+    /// Message to the agent; `-` reads it from stdin
     prompt: String,
     /// Do not wait: print the turn's id
     #[arg(long, short)]
@@ -78,6 +78,15 @@ pub(super) fn when_parser() -> impl TypedValueParser<Value = Delivery> {
         "next" => Delivery::Queue,
         wire => Delivery::ALL.into_iter().find(|one| one.as_str() == wire).unwrap_or(Delivery::Reject),
     })
+}
+
+/// The value of `--when` for a delivery.
+pub(super) fn when_name(delivery: Delivery) -> &'static str {
+    match delivery {
+        Delivery::Steer => "now",
+        Delivery::Queue => "next",
+        Delivery::Interrupt | Delivery::Reject => delivery.as_str(),
+    }
 }
 
 impl Send {

@@ -90,7 +90,18 @@ impl Service {
     }
 }
 
-async fn install(context: &Context) -> Result<(), Failure> {
+/// Why the daemon cannot be installed as a service here; nothing where it can.
+pub(super) async fn obstacle() -> Option<String> {
+    match systemd::unit().await {
+        Ok(_) => None,
+        Err(Failure::Told { problem, .. }) => Some(problem.title),
+        Err(Failure::Shown | Failure::Ended(_) | Failure::ClosedPipe) => {
+            Some("systemd does not answer".to_owned())
+        }
+    }
+}
+
+pub(super) async fn install(context: &Context) -> Result<(), Failure> {
     let before = systemd::unit().await?;
     let (text, file) = (text(context)?, file()?);
     let changed = std::fs::read_to_string(&file).ok().as_deref() != Some(text.as_str());

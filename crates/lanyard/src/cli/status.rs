@@ -21,7 +21,7 @@ const SHOWN_MAX: usize = 5;
 const NAME_COLUMNS_MAX: usize = 70;
 
 const EXAMPLES: &str = "\
-Shows a halt, questions that wait, sessions that failed or are ready for review, and running agents,
+Shows a halt, open approvals, sessions that failed or are ready for review, and running agents,
 each with the command that comes next, then how the daemon is. It starts no daemon, and ends with
 code 3 when none is running.
 
@@ -53,7 +53,7 @@ struct Attended {
     id: String,
     /// The agent and the title.
     name: String,
-    /// The question, where there is one.
+    /// The request, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     asks: Option<String>,
     since: Timestamp,
@@ -84,7 +84,7 @@ impl Status {
     }
 }
 
-/// Open questions first, then sessions that wait for something else, failed, or finished.
+/// Open approvals first, then sessions that wait for something else, failed, or finished.
 async fn needs(client: &mut Client<'_>) -> Result<Vec<Attended>, Failure> {
     let list: GateList = client.get(&Route::to(&["gates"])).await?;
     let flows = list.flows.iter().map(|entry| Attended {
@@ -93,7 +93,7 @@ async fn needs(client: &mut Client<'_>) -> Result<Vec<Attended>, Failure> {
         name: title(&entry.title),
         asks: Some(one_line(&entry.gate.reason)),
         since: entry.gate.opened_at,
-        command: format!("lanyard gate {}", entry.gate.id),
+        command: format!("lanyard answer {}", entry.gate.id),
     });
     let gates = list.gates.iter().map(|entry| Attended {
         kind: "approval",
@@ -101,7 +101,7 @@ async fn needs(client: &mut Client<'_>) -> Result<Vec<Attended>, Failure> {
         name: named(entry.agent.as_deref(), entry.session_title.as_deref()),
         asks: Some(one_line(&entry.gate.question.title)),
         since: entry.gate.opened_at,
-        command: format!("lanyard gate {}", entry.gate.id),
+        command: format!("lanyard answer {}", entry.gate.id),
     });
     let mut needs: Vec<Attended> = flows.chain(gates).collect();
     let asking: Vec<String> = needs.iter().map(|need| need.id.clone()).collect();
@@ -152,7 +152,7 @@ fn page(overview: &Overview, max: Option<usize>) -> String {
         found.map_or(0, |count| count.sessions)
     };
     let chapters = [
-        ("approval", "waiting for an answer", 0),
+        ("approval", "waiting for approval", 0),
         ("needs_answer", "waiting for you", 0),
         ("failed", "failed", counted(OperatorState::Failed)),
         ("ready_for_review", "ready for review", counted(OperatorState::ReadyForReview)),

@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(250);
 const TIMEOUT_S_DEFAULT: u64 = 60;
 /// Columns for the name of a channel; the longest is `deadline`.
 const CHANNEL_COLUMNS: usize = 8;
-/// It still stands, and nobody knows yet how it ends.
+/// The stop is pending: its outcome is not known yet.
 const STILL_PENDING: u8 = Exit::Pending as u8;
 /// Left with Ctrl-C.
 const LEFT: u8 = Exit::Left as u8;

@@ -1,4 +1,4 @@
-//! `lanyard task`: a piece of work, whoever does it.
+//! `lanyard task`: a piece of work for an agent, a chat or an external program.
 
 mod add;
 mod edit;
@@ -22,7 +22,7 @@ pub(super) use merging::{MergedTasks, merge_in_order};
 const EXAMPLES: &str = "\
 A task is a durable address: it keeps its id, its worker's id and its mailbox however often it is
 deployed, and over every restart. Name it by its id, its address `orchestrator:/task_…`, an alias,
-or the id of a worker, session or run that works at it.
+or the id of its worker, session or run.
 
 Marks: [ ] pending, [+] deploying, [>] running, [=] paused, [?] interrupted, [x] completed,
 [!] failed, [-] cancelled.
@@ -55,13 +55,13 @@ enum Verb {
     /// Show all there is to know of a task
     #[command(after_help = show::EXAMPLES)]
     Show(show::Show),
-    /// Change a task nobody works at
+    /// Change a task that is not running
     #[command(after_help = edit::EXAMPLES)]
     Edit(Box<edit::Edit>),
-    /// Have tasks worked at
+    /// Start tasks
     #[command(after_help = order::DEPLOY_EXAMPLES)]
     Deploy(order::Deploys),
-    /// Hold a task until somebody says go
+    /// Hold a task until it is resumed
     Pause(order::Because),
     /// Go on with a task that is paused or was interrupted
     Resume(order::Because),
@@ -83,13 +83,13 @@ enum Verb {
     Merge(tree::Merge),
     /// Throw a task's branch away; git keeps what it held
     Discard(order::Because),
-    /// Have a task report to somebody else
+    /// Have a task report to another task or session
     #[command(after_help = order::ADOPT_EXAMPLES)]
     Adopt(order::Adopt),
-    /// Say something to whoever works at a task
+    /// Send a message to a task's worker
     #[command(after_help = order::MESSAGE_EXAMPLES)]
     Message(order::Message),
-    /// Print the tokens with which a program outside works at a task of kind `external`
+    /// Print the tokens with which an external program runs a task of kind `external`
     Token(order::Because),
     /// Wait until tasks have ended
     #[command(after_help = wait::EXAMPLES)]
@@ -99,7 +99,7 @@ enum Verb {
 /// The task a command is about.
 #[derive(Debug, clap::Args)]
 struct Target {
-    /// The task: its id, an alias, or the id of who works at it
+    /// Task: its id, an alias, or the id of its worker
     #[arg(value_name = "TASK", value_parser = NonEmptyStringValueParser::new())]
     task: String,
 }

@@ -6,8 +6,8 @@ use lanyard_api::types::GateList;
 use lanyard_core::Timestamp;
 use serde_json::Value;
 
+use super::approvals::flow_gates;
 use super::attach::{How, failed, on_screen};
-use super::gates::flow_gates;
 use super::halt::warning;
 use crate::client::{Address, Client, Feed, Route};
 use crate::context::{Context, daemon_now, daemon_status};
@@ -30,8 +30,8 @@ const DETAILS_MAX: usize = 200;
 const TAIL: u64 = 200;
 
 const EXAMPLES: &str = "\
-What flows ask comes first, then sessions that want somebody: those that ask something, and those that
-were cut short. Keys: f answers a flow, Enter attaches, s stops, g guides, c cancels, / filters, ?
+Approvals of flows come first, then sessions that need you: those that wait for an approval, and those
+that were interrupted. Keys: f answers a flow, Enter attaches, s stops, g guides, c cancels, / filters, ?
 shows the rest. `--once` and `--json` print what is there and end.
 
 Examples:

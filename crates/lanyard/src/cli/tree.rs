@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::render::session::line;
 use crate::render::tree::{draw, forest};
 
-/// A forest of more sessions than this helps nobody; one family of it can be asked for.
+/// The most sessions of a tree; a larger forest is shown one family at a time.
 const FOREST_MAX: usize = 1_000;
 
 const EXAMPLES: &str = "\

@@ -11,10 +11,10 @@ use crate::render::text::one_line;
 use crate::render::time::ago;
 
 const EXAMPLES: &str = "\
-queued, running, completed, failed, refused (by the agent), cancelled (somebody ended it),
+queued, running, completed, failed, refused (by the agent), cancelled (by a person or a client),
 interrupted (time or budget over, or the agent was lost before it had the prompt), uncertain (the
-agent had the prompt and was lost: what it did nobody knows), withdrawn (it never ran), steered (its
-words went into another turn).
+agent had the message and was lost: its effects are unknown), withdrawn (it never ran), steered (its
+text went into another turn).
 
 Examples:
   lanyard turns fix-login

@@ -25,7 +25,7 @@ use crate::out::Out;
 const EXAMPLES: &str = "\
 Commands that need the daemon start one by themselves unless LANYARD_NO_START=1 is set.
 LANYARD_LOG says how much is logged, for example LANYARD_LOG=debug.
-A missing journal in a folder that was used before is refused: `lanyard restore` brings one back, --new-journal begins anew.
+A missing journal in a folder that was used before is refused: `lanyard restore` brings one back, --new-journal starts with an empty one.
 A person who starts it is also shown a link to the dashboard; `lanyard open` makes further ones.
 
 Examples:
@@ -219,7 +219,7 @@ fn not_booted(error: &BootError) -> Failure {
     } else if let BootError::JournalMissing { .. } = error {
         (
             "journal_missing",
-            "bring the file back, restore a backup with `lanyard restore FILE`, or begin anew with `lanyard up --new-journal`",
+            "bring the file back, restore a backup with `lanyard restore FILE`, or start empty with `lanyard up --new-journal`",
         )
     } else {
         ("daemon_boot_failed", "run `lanyard doctor`")

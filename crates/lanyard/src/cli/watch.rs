@@ -4,6 +4,7 @@
 mod show;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use lanyard_api::types::Reason;
 use lanyard_core::session::{
@@ -30,6 +31,8 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes: 0 completed, 1 failed or refused, 2 not understood, 3 no daemon answers, 5 stopped,
 6 cancelled, 7 interrupted otherwise (crash, timeout, limit), 130 left with Ctrl-C";
 
+/// How long output must rest before a question that it moved away is shown again.
+const REDRAW: Duration = Duration::from_millis(300);
 /// Subagents whose logs are followed beside the session's own.
 const CHILDREN_MAX: usize = 32;
 /// Events of subagents that may wait to be shown.
@@ -78,6 +81,10 @@ pub(super) async fn watch(context: &Context, watched: Watched) -> Result<(), Fai
             Some((child, event)) = children.recv() => watch.child_event(child, &event)?,
             line = watch.keyboard.line() => watch.line(line.trim()).await?,
             _ = interrupts.recv() => watch.interrupted()?,
+            () = tokio::time::sleep(REDRAW), if watch.show.is_overwritten() => {
+                watch.show.ask_again();
+                false
+            }
         };
         if done {
             watch.mark().await;
@@ -93,7 +100,7 @@ struct Watch<'a> {
     show: Show<'a>,
     keyboard: Keyboard,
     asking: Asking,
-    /// Questions that wait, of the session and its subagents.
+    /// Open approvals of the session and its subagents.
     gates: VecDeque<(SessionId, GateId, Box<Question>)>,
     followed: Vec<(SessionId, tokio::task::JoinHandle<()>)>,
     sender: mpsc::Sender<(SessionId, String)>,
@@ -245,7 +252,7 @@ impl Watch<'_> {
         }
     }
 
-    /// A subagent has a log of its own; its questions are asked there, and somebody must see them.
+    /// A subagent has a log of its own; its approvals open there and are shown here.
     fn follow_child(&mut self, child: SessionId, agent: Option<&str>) {
         let known = self.followed.iter().any(|(held, _)| *held == child);
         if known || self.followed.len() >= CHILDREN_MAX {
@@ -284,12 +291,13 @@ impl Watch<'_> {
                 self.gates.retain(|(_, held, _)| held != gate);
                 if matches!(self.asking, Asking::Gate(_, held) if held == *gate) {
                     self.asking = Asking::Nothing;
+                    self.show.unask();
                 }
             }
         }
     }
 
-    /// Asks the next question there is, if somebody is there and nothing else is being asked.
+    /// Prompts for the next open approval, on a terminal without another prompt.
     fn ask_next(&mut self) {
         if self.asking != Asking::Nothing || !self.keyboard.is_there() {
             return;

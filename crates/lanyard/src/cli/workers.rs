@@ -16,7 +16,7 @@ Examples:
   lanyard workers --plan release --all
   lanyard workers --json | jq -r '.items[] | select(.condition != \"well\") | .worker'";
 
-/// List who works at which task, and how they do
+/// List workers with their tasks and health
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Workers {
@@ -40,7 +40,7 @@ impl Workers {
         if list.workers.is_empty() {
             let hint =
                 if self.all { "`lanyard task deploy` makes one" } else { "--all shows earlier ones too" };
-            context.out.note(&format!("nobody works at a task; {hint}"));
+            context.out.note(&format!("no worker has a task; {hint}"));
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::render::time::stamp;
 
 const EXAMPLES: &str = "\
-While somebody writes, the turns of others are refused; they can watch, guide, cancel, stop and answer questions.
+While one client writes, turns of others are refused; they can watch, guide, cancel, stop and answer approvals.
 `--free` asks the writer to hand over, waits out the time it has to deny that, and leaves the session to anyone.
 
 Examples:
@@ -20,13 +20,13 @@ Examples:
 /// How often to look whether the writer has decided.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(250);
 
-/// Show who writes in a session
+/// Show the writer of a session
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Writer {
     #[command(flatten)]
     target: Target,
-    /// Take the lease from whoever has it, and let go of it
+    /// Take the lease from its holder, and release it
     #[arg(long)]
     free: bool,
 }
@@ -66,7 +66,9 @@ impl Writer {
 }
 
 fn sentence(view: &WriterView) -> String {
-    let Some(entry) = &view.writer else { return "nobody writes; the next turn is anyone's".to_owned() };
+    let Some(entry) = &view.writer else {
+        return "no client holds the writer lease; every client may send turns".to_owned();
+    };
     let writer = &entry.writer;
     let client = writer.pen.client.as_deref().unwrap_or("a client");
     let away = if entry.present { "" } else { "; it is away, and anyone may take its place" };

@@ -52,7 +52,7 @@ fn is_marked_in(folder: &Path, session: &str, server: &str) -> bool {
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-/// This user's own folder; nothing when somebody else made it, or could change what is in it.
+/// This user's own folder; `None` when another user made it, or could change its contents.
 fn folder() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let folder = Path::new(SHARED).join(format!("lanyard-{user}"));

@@ -1,4 +1,4 @@
-//! What an agent waits to be allowed, as text: who asks, for what, and the command that answers.
+//! An agent's open approval as text: the agent, the request, and the command that answers.
 
 use lanyard_api::types::GateEntry;
 
@@ -12,12 +12,12 @@ pub(crate) fn approval(entry: &GateEntry) -> String {
     let options: Vec<String> = gate.question.options.iter().map(|option| one_line(&option.id)).collect();
     let options = if options.is_empty() { String::new() } else { format!(" (or: {})", options.join(", ")) };
     format!(
-        "{agent} in {} asks: {title}\n  answer it with `lanyard answer {} allow` or `deny`{options}",
+        "{agent} in {} asks for approval: {title}\n  answer it with `lanyard answer {} allow` or `deny`{options}",
         entry.session, gate.id
     )
 }
 
-/// Below a card; empty when nobody asks.
+/// Below a card; empty without open approvals.
 pub(crate) fn approvals(entries: &[GateEntry]) -> String {
     entries.iter().flat_map(|entry| ["\n".to_owned(), approval(entry), "\n".to_owned()]).collect()
 }

@@ -67,6 +67,10 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
     card.text("source", Some(&view.source));
     card.line("run by", driven_by(view.driven_by));
     card.text("workspace", view.workspace.as_ref());
+    if let Some(tree) = &view.tree {
+        card.text("branch", Some(&tree.branch));
+        card.text("repository", Some(&tree.repository));
+    }
     card.text("plan", view.plan.as_ref());
     card.text("phase", view.phase.as_ref());
     card.text("purpose", view.purpose.as_ref());
@@ -127,7 +131,7 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
         card.line("run", run_line(run));
     }
     card.lines(
-        "asks",
+        "approval",
         view.gates.iter().map(|gate| {
             format!("{} {}: {}", gate.id, ago(now, gate.opened_at), quoted(&gate.question.title))
         }),

@@ -49,7 +49,7 @@ fn around(chain: &IdChain) -> String {
     }
     text.push_str("\nreports to\n");
     if chain.reports_to.is_empty() {
-        text.push_str("  nobody; `lanyard task show` says how it stands\n");
+        text.push_str("  no task or session; `lanyard task show` shows its state\n");
     }
     text.extend(
         chain
@@ -239,7 +239,7 @@ mod tests {
               task_00000000000000000000000004
 
             reports to
-              nobody; `lanyard task show` says how it stands
+              no task or session; `lanyard task show` shows its state
         "#]]
         .assert_eq(&chain(&short, None));
     }

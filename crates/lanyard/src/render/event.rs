@@ -108,6 +108,7 @@ fn born(created: &Created) -> String {
         created.title.as_deref().map(quoted).unwrap_or_default(),
         created.parent.map(|parent| format!("under {parent}")).unwrap_or_default(),
         fork.unwrap_or_default(),
+        created.tree.as_ref().map(|tree| format!("on branch {}", one_line(&tree.branch))).unwrap_or_default(),
     ])
 }
 
@@ -156,7 +157,7 @@ fn turn(event: &TurnEvent) -> String {
             because(outcome, reason.as_ref())
         }
         TurnEvent::Interrupted { cause, reason, uncertain, receipt, .. } => {
-            let what = if *uncertain { "; what it did nobody knows" } else { "" };
+            let what = if *uncertain { "; its effects are unknown" } else { "" };
             let told = because(&format!("{}{what}", cause.as_str()), reason.as_ref());
             words([told, ended(receipt), left(receipt)])
         }
@@ -263,7 +264,7 @@ fn control(event: &ControlEvent) -> String {
         ControlEvent::StopSettled {} => "the turn is over".to_owned(),
         ControlEvent::EndBlocked { why } => one_line(why),
         ControlEvent::NoticeSent { to, .. } => {
-            to.map_or("no ancestor lives".to_owned(), |to| format!("{to} is told"))
+            to.map_or("no ancestor lives".to_owned(), |to| format!("{to} is notified"))
         }
         ControlEvent::Introduced { agent, .. } => one_line(agent),
         ControlEvent::HandedOff { from, to, reason } => {

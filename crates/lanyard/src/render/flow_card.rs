@@ -50,7 +50,7 @@ pub(crate) fn flow_card(view: &FlowView, now: Timestamp) -> String {
     if let Some(entry) = open_gate(view) {
         text.push('\n');
         text.push_str(&question(&entry, Some(now)));
-        text = format!("{text}  answer it with `lanyard gate {}`\n", entry.gate.id);
+        text = format!("{text}  answer it with `lanyard answer {}`\n", entry.gate.id);
     }
     text
 }
@@ -86,7 +86,7 @@ fn at_work(card: &mut Card, flow: &Flow, now: Timestamp) {
             let until = kept
                 .until
                 .map_or_else(|| "without end".to_owned(), |until| format!("until {}", stamp(until)));
-            format!("{} goes on although nobody waits for it, {until}", kept.session)
+            format!("{} continues without the flow, {until}", kept.session)
         }),
     );
     let newest = flow.sessions.iter().rev().take(SESSIONS_SHOWN);
@@ -132,7 +132,7 @@ fn how_it_is_run(card: &mut Card, flow: &Flow) {
     if rules.review_gate == Asking::Ask {
         asks.push("before corrections");
     }
-    card.line("asks", asks.join(", "));
+    card.line("approvals", asks.join(", "));
     if rules.gate_deadline_ms > 0 && rules.gate_default != GateDefault::Wait {
         let after = span(rules.gate_deadline_ms);
         card.line("unanswered", format!("{} after {after}", rules.gate_default.as_str()));
@@ -191,13 +191,13 @@ mod tests {
             author       codex, a turn is waited for 1h
             reviewer     claude, a turn is waited for 1h
             quality      tests
-            asks         when it cannot go on, when a phase is ready
+            approvals    when it cannot go on, when a phase is ready
             works in     /code/web
 
             created      2026-11-15T08:00:01Z (4m ago) by ann
             log          5 events
 
-            gate_00000000000000000000000007 (escalation, asked 4m ago)
+            gate_00000000000000000000000007 (escalation, opened 4m ago)
               Release 1.0, phase "Add the API": execute, review 2
               The author needs a person: which key?
                 P0 human_required  Which key?: staging or production
@@ -205,7 +205,7 @@ mod tests {
                 | error: no key
                 | at api.rs:12
               author of sess_00000000000000000000000005: alive, idle, context left, to go on with execute
-              answer it with `lanyard gate gate_00000000000000000000000007`
+              answer it with `lanyard answer gate_00000000000000000000000007`
         "#]]
         .assert_eq(&flow_card(&asking, time(252)));
     }

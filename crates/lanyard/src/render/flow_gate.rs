@@ -1,4 +1,4 @@
-//! A flow's question as text: what it is about, what speaks for it, and what can be answered. All that a gate carries is
+//! A flow's approval as text: its reason, its evidence, and the answers it offers. All that an approval carries is
 //! bounded here; `--json` has the whole.
 
 use std::fmt::Write;
@@ -30,10 +30,10 @@ pub(crate) fn open_gate(view: &FlowView) -> Option<FlowGateEntry> {
     })
 }
 
-/// All of the question but the answers. `now` is the daemon's clock, where it is known.
+/// All of the approval but the answers. `now` is the daemon's clock, where it is known.
 pub(crate) fn question(entry: &FlowGateEntry, now: Option<Timestamp>) -> String {
     let gate = &entry.gate;
-    let asked = now.map(|now| format!(", asked {}", ago(now, gate.opened_at))).unwrap_or_default();
+    let asked = now.map(|now| format!(", opened {}", ago(now, gate.opened_at))).unwrap_or_default();
     let mut text = format!("{} ({}{asked})\n", gate.id, gate.kind.as_str());
     let mut line = |words: String| {
         text.push_str(&words);
@@ -90,10 +90,10 @@ pub(crate) fn choices(gate: &FlowGate) -> Vec<String> {
     lines
 }
 
-/// The commands that answer it, for whoever is not at a prompt.
+/// The commands that answer it, for output without a prompt.
 pub(crate) fn commands(gate: &FlowGate) -> String {
     let command = |choice: Choice| {
-        let words = if choice.takes_guidance() { " [--guidance \"…\"]" } else { "" };
+        let words = if choice.takes_guidance() { " [--message \"…\"]" } else { "" };
         format!("lanyard answer {} {}{words}", gate.id, choice.letter())
     };
     let offered = gate.offered();
@@ -136,7 +136,7 @@ pub(crate) fn tail(text: &str) -> Vec<String> {
     rows
 }
 
-/// How the session stands that may be gone on with.
+/// State of the session that may be continued.
 pub(crate) fn probed(probe: Probe) -> String {
     let process = match (probe.exists, probe.alive, probe.loadable) {
         (false, ..) => return "gone".to_owned(),
@@ -162,7 +162,7 @@ mod tests {
         let offered = entry(&escalation(true));
         let text = question(&offered, Some(time(90))) + &choices(&offered.gate).join("\n");
         expect![[r#"
-            gate_00000000000000000000000007 (escalation, asked 1m ago)
+            gate_00000000000000000000000007 (escalation, opened 1m ago)
               Release 1.0, phase "Add the API": execute, review 2
               The author needs a person: which key?
                 P0 human_required  Which key?: staging or production
@@ -187,10 +187,10 @@ mod tests {
     fn whoever_is_not_at_a_prompt_gets_the_commands() {
         expect![[r#"
             one of
-              lanyard answer gate_00000000000000000000000007 c [--guidance "…"]  continue the same session, which keeps everything it knows
-              lanyard answer gate_00000000000000000000000007 f [--guidance "…"]  fix it in a new session
-              lanyard answer gate_00000000000000000000000007 o                   override: let it pass as it is
-              lanyard answer gate_00000000000000000000000007 q                   abort the flow; `lanyard flow resume` takes it up again
+              lanyard answer gate_00000000000000000000000007 c [--message "…"]  continue the same session, which keeps everything it knows
+              lanyard answer gate_00000000000000000000000007 f [--message "…"]  fix it in a new session
+              lanyard answer gate_00000000000000000000000007 o                  override: let it pass as it is
+              lanyard answer gate_00000000000000000000000007 q                  abort the flow; `lanyard flow resume` takes it up again
         "#]]
         .assert_eq(&format!("one of\n{}", commands(&escalation(true))));
         assert!(!commands(&phase_gate()).contains(" c "));

@@ -58,7 +58,7 @@ impl Narrator {
         all
     }
 
-    /// A phase is told of when somebody begins to work at it.
+    /// A phase is printed when its first step starts.
     fn phase_begun(&mut self) -> Option<Told> {
         let flow = self.flow.as_ref()?;
         if self.told == Some(flow.phase) {
@@ -90,7 +90,8 @@ impl Narrator {
             }
             FlowEvent::PhaseEnded { phase, state } => self.phase_ended(*phase, *state),
             FlowEvent::GateOpened { gate } => {
-                let told = format!("{} asks ({}): {}", gate.id, gate.kind.as_str(), one_line(&gate.reason));
+                let (kind, reason) = (gate.kind.as_str(), one_line(&gate.reason));
+                let told = format!("{} waits for approval ({kind}): {reason}", gate.id);
                 Told::new(1, told)
             }
             FlowEvent::GateAnswered { gate, answer } => {
@@ -98,7 +99,7 @@ impl Narrator {
             }
             FlowEvent::ContinuationWithdrawn { gate, why } => {
                 let why = one_line(why);
-                Told::new(1, format!("{gate}: going on with the session is no longer offered: {why}"))
+                Told::new(1, format!("{gate}: continuing the session is no longer offered: {why}"))
             }
             FlowEvent::SessionPreserved { preserved } => Told::new(1, kept(preserved)),
             FlowEvent::SessionReleased { session, why } => {
@@ -224,7 +225,7 @@ fn checked(result: &CheckResult) -> Told {
     Told { depth: 2, line, details }
 }
 
-/// A state is told with who works in it, or with the gate that it waits at; the checks have nobody who would.
+/// A state is printed with its role, or with its approval; checks have no role.
 fn moved(to: FlowState, reason: Option<&str>) -> Option<Told> {
     let reason = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
     match to {
@@ -257,7 +258,7 @@ fn answered(answer: &GateAnswered) -> String {
 fn kept(preserved: &Preserved) -> String {
     let until =
         preserved.until.map_or_else(|| "without end".to_owned(), |until| format!("until {}", stamp(until)));
-    format!("{} goes on although nobody waits for it, {until}", preserved.session)
+    format!("{} continues without the flow, {until}", preserved.session)
 }
 
 fn settled(event: &FlowEvent) -> Option<Told> {
@@ -316,7 +317,7 @@ mod tests {
                 15s      reviewer: not_ready, score 60, 2 items
                          P0 human_required  Which key?: staging or production
                          P1 auto_fix        Name the route
-                17s    gate_00000000000000000000000007 asks (escalation): The author needs a person: which key?
+                17s    gate_00000000000000000000000007 waits for approval (escalation): The author needs a person: which key?
                 18s    gate_00000000000000000000000007 is answered: continue_session by ann, "the staging key"
                 20s    step 6 execute: author goes on in sess_00000000000000000000000005, told "the staging key"
                 21s      no result (timeout): 60s (1m)

@@ -1,4 +1,4 @@
-//! An agent's question in full: who asks, where, since when, for what, and how it is answered.
+//! An agent's approval in full: agent, session, age, the whole request, and how to answer it.
 
 use lanyard_api::types::GateEntry;
 use lanyard_core::Timestamp;
@@ -12,12 +12,12 @@ use crate::render::wrap::wrap;
 /// Columns of the names at the left.
 const NAME_COLUMNS: usize = 9;
 
-/// All of a question. `width` is that of the terminal; nothing is cut, long lines are wrapped.
+/// All of an approval. `width` is that of the terminal; nothing is cut, long lines are wrapped.
 pub(crate) fn gate_card(entry: &GateEntry, now: Timestamp, width: Option<usize>) -> String {
     let gate = &entry.gate;
     let width = width.unwrap_or(usize::MAX);
     let agent = entry.agent.as_deref().map_or_else(|| "its agent".to_owned(), one_line);
-    let mut text = format!("{}  {agent} asks, {}\n", gate.id, ago(now, gate.opened_at));
+    let mut text = format!("{}  {agent} asks for approval, {}\n", gate.id, ago(now, gate.opened_at));
     let mut line = |name: &str, value: &str| {
         let (first, rest) = (format!("  {}", pad(name, NAME_COLUMNS)), " ".repeat(NAME_COLUMNS + 2));
         for row in wrap(value, width, &first, &rest) {
@@ -30,7 +30,7 @@ pub(crate) fn gate_card(entry: &GateEntry, now: Timestamp, width: Option<usize>)
     if let Some(folder) = &entry.workspace {
         line("folder", &one_line(folder));
     }
-    line("asks", &harmless(gate.question.title.trim()));
+    line("request", &harmless(gate.question.title.trim()));
     for row in request_lines(&gate.question) {
         line("", &row);
     }
@@ -51,7 +51,7 @@ pub(crate) fn gate_card(entry: &GateEntry, now: Timestamp, width: Option<usize>)
     text
 }
 
-/// The request behind the question, as far as its title does not say it.
+/// The request behind the approval, as far as its title does not contain it.
 pub(crate) fn request_lines(question: &Question) -> Vec<String> {
     let rows = request(&question.detail).into_iter().map(|row| match row {
         DetailRow::Label(text)
@@ -98,10 +98,10 @@ mod tests {
         let command = "cargo test --workspace --all-features -- --nocapture login && echo \u{1b}[31mdone";
         let now = "2026-11-15T08:03:20Z".parse().unwrap();
         expect![[r#"
-            gate_01m7n5djg0fayvh8t5cxyjkdng  codex asks, 3m ago
+            gate_01m7n5djg0fayvh8t5cxyjkdng  codex asks for approval, 3m ago
               session  sess_01m7n5djg0fayvh8t5cxyjkdnf  "fix the login"
               folder   /srv/web
-              asks     Run a command?
+              request  Run a command?
                        cargo test --workspace --all-features --
                        --nocapture login && echo �[31mdone
               options  1  Allow once (yes)
@@ -111,10 +111,10 @@ mod tests {
         .assert_eq(&gate_card(&entry(&json!({"rawInput": {"command": command}})), now, Some(60)));
         let edit = json!({"rawInput": {"filePath": "a.rs", "oldString": "one", "newString": "two"}});
         expect![[r#"
-            gate_01m7n5djg0fayvh8t5cxyjkdng  codex asks, 3m ago
+            gate_01m7n5djg0fayvh8t5cxyjkdng  codex asks for approval, 3m ago
               session  sess_01m7n5djg0fayvh8t5cxyjkdnf  "fix the login"
               folder   /srv/web
-              asks     Run a command?
+              request  Run a command?
                        a.rs
                        - one
                        + two

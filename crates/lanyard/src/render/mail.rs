@@ -37,7 +37,7 @@ pub(crate) fn mails(mails: &[Mail], now: Timestamp, max: Option<usize>) -> Strin
     table(&COLUMNS, &cells, max)
 }
 
-/// `[!] dead`: with a mark, so that what needs somebody stands out without colour.
+/// `[!] dead`: with a mark, so that dead letters stand out without colour.
 fn state(mail: &Mail) -> String {
     let mark = match &mail.state {
         MailState::Pending => "[ ]",
@@ -82,7 +82,7 @@ fn from(from: &MailFrom) -> String {
 
 fn since(state: &MailState, now: Timestamp) -> String {
     match state {
-        MailState::Pending => ": it waits for somebody who can take it".to_owned(),
+        MailState::Pending => ": it waits for a recipient".to_owned(),
         MailState::Given { session, given_at, .. } => {
             format!(": among the words for {session} since {}", stamp(*given_at))
         }

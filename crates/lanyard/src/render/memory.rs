@@ -37,7 +37,7 @@ pub(crate) fn entries(rows: &[MemoryRow], now: Timestamp, max: Option<usize>) ->
     table(&COLUMNS, &cells, max)
 }
 
-/// One entry, with where it came from. What it says is labelled as somebody's words.
+/// One entry with its origin. Its text is labelled as a quotation.
 pub(crate) fn entry_card(entry: &Entry, now: Timestamp) -> String {
     let mut card = Card::default();
     card.line("id", entry.id.to_string());

@@ -120,7 +120,7 @@ pub(crate) fn tasks_table(all: &[TaskView], now: Timestamp, max: Option<usize>) 
 pub(crate) fn task_line(view: &TaskView, all: &[TaskView]) -> String {
     let width = all.iter().map(|view| name(&view.task).chars().count()).max().unwrap_or_default();
     let note = match view.approvals.first().filter(|_| view.task.state != TaskState::Pending) {
-        Some(entry) => format!("asks: {}", one_line(&entry.gate.question.title)),
+        Some(entry) => format!("asks for approval: {}", one_line(&entry.gate.question.title)),
         None => remark(view),
     };
     let state = state(&view.task);
@@ -162,7 +162,7 @@ fn tasks(all: &[TaskView], max: Option<usize>) -> String {
 }
 
 /// What its plan calls it, or its id.
-fn name(task: &Task) -> String {
+pub(super) fn name(task: &Task) -> String {
     task.spec.key.as_deref().map_or_else(|| task.id.to_string(), one_line)
 }
 
@@ -173,7 +173,7 @@ fn work(task: &Task) -> String {
 
 /// Each task with how deep it stands, parts right below what they are a part of. A part of something that is not in the
 /// plan stands at the top.
-fn in_order(all: &[TaskView]) -> Vec<(usize, &TaskView)> {
+pub(super) fn in_order(all: &[TaskView]) -> Vec<(usize, &TaskView)> {
     let known: BTreeSet<TaskId> = all.iter().map(|view| view.task.id).collect();
     let mut below: BTreeMap<Option<TaskId>, Vec<&TaskView>> = BTreeMap::new();
     for view in all {

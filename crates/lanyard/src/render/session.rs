@@ -28,7 +28,7 @@ fn state_of(row: &Row) -> String {
     // A stop shows in the state already.
     for reason in row.attention.iter().filter(|reason| **reason != Attention::Stopping) {
         text.push_str(match reason {
-            Attention::Gate => ", asks",
+            Attention::Gate => ", approval",
             Attention::SuspectedOrphan => ", silent",
             Attention::Uncertain => ", uncertain",
             Attention::AgentCrashed => ", agent crashed",
@@ -59,21 +59,22 @@ pub(crate) fn line(row: &Row, now: Timestamp) -> String {
     text
 }
 
-/// What `lanyard ls` shows.
-pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> String {
-    const COLUMNS: [Column; 7] = [
+/// What `lanyard ls` shows: sessions, and the branches of their own worktrees.
+pub(crate) fn listing(rows: &[(Row, Option<String>)], now: Timestamp, max: Option<usize>) -> String {
+    const COLUMNS: [Column; 8] = [
         Column::whole("ID"),
         Column::whole("STATE"),
         Column::elastic("DETAIL", 8),
         Column::elastic("AGENT", 5),
         Column::whole("TURNS"),
         Column::whole("ACTIVE"),
+        Column::elastic("BRANCH", 8),
         Column::elastic("TITLE", 5),
     ];
     let optional = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
     let cells: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| {
+        .map(|(row, branch)| {
             vec![
                 row.id.to_string(),
                 row.operator_state.label().to_owned(),
@@ -81,6 +82,7 @@ pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> Strin
                 optional(&row.agent),
                 row.turns.to_string(),
                 ago(now, row.last_activity_at),
+                optional(branch),
                 optional(&row.title),
             ]
         })
@@ -151,6 +153,6 @@ mod tests {
             000001  idle   interrupted (crash), archived            2      3m ago  fix the login test
             000002  idle   executing, stopping            opencode  2      3m ago
         "]]
-        .assert_eq(&listing(&[crashed, stopping], now, None));
+        .assert_eq(&listing(&[(crashed, None), (stopping, None)], now, None));
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn remark(view: &TaskView) -> String {
     }
     if let Some(entry) = view.approvals.first() {
         let title = one_line(&entry.gate.question.title);
-        return format!("asks: {title}; `lanyard answer {} allow` or `deny`", entry.gate.id);
+        return format!("asks for approval: {title}; `lanyard answer {} allow` or `deny`", entry.gate.id);
     }
     if let Some(trouble) = view.condition.filter(|_| !task.state.is_ended()).and_then(trouble) {
         return trouble.to_owned();

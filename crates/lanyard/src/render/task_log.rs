@@ -72,13 +72,13 @@ fn what(event: &TaskEvent) -> String {
             let done = match remedy {
                 Remedy::Nudge => "nudged",
                 Remedy::Restart => "restarted",
-                Remedy::Escalate => "a person was asked",
+                Remedy::Escalate => "an approval was requested",
             };
             format!("{done}: {}", one_line(why))
         }
         TaskEvent::Adopted { reports_to } => match reports_to {
             Some(to) => format!("reports to {to} from here on"),
-            None => "reports to nobody from here on".to_owned(),
+            None => "reports to no task or session from here on".to_owned(),
         },
     }
 }

@@ -50,7 +50,7 @@ pub(crate) enum TranscriptItem {
     Note(String),
     /// Something done to the agent, or that needs a person.
     Loud(String),
-    /// A question that waits for an answer.
+    /// An open approval.
     Asks {
         gate: GateId,
         title: String,

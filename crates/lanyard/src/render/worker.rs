@@ -52,7 +52,7 @@ fn health(row: &WorkerRow) -> String {
         }
     }
     if row.remedies.escalations > 0 {
-        parts.push("asks a person".to_owned());
+        parts.push("waits for approval".to_owned());
     }
     parts.join(", ")
 }
@@ -110,10 +110,10 @@ mod tests {
         new.last_activity_at = None;
         new.task_state = TaskState::Deploying;
         expect![[r"
-            WORKER  KIND        AGENT  HEALTH                                                  RUN      ACTIVE  TASK    STATE          TITLE
-            000001  background  codex  well                                                    3, live  3m ago  000001  [>] running    fix the login test
-            000002  background  codex  error streak, nudged 2 times, restarted, asks a person  3        3m ago  000002  [>] running    fix the login test
-            000003  external                                                                                    000003  [+] deploying  fix the login test
+            WORKER  KIND        AGENT  HEALTH                                                       RUN      ACTIVE  TASK    STATE          TITLE
+            000001  background  codex  well                                                         3, live  3m ago  000001  [>] running    fix the login test
+            000002  background  codex  error streak, nudged 2 times, restarted, waits for approval  3        3m ago  000002  [>] running    fix the login test
+            000003  external                                                                                         000003  [+] deploying  fix the login test
         "]].assert_eq(&workers(&[row(1), sick, new], now(), None));
     }
 }

@@ -29,7 +29,7 @@ const SENT_MAX: usize = 32;
 /// How long a word about what happened stays, in ticks; what went wrong stays longer.
 const NOTICE_TICKS: u32 = 24;
 const TROUBLE_TICKS: u32 = 60;
-/// A question must have been there this long before a number answers it: nobody types faster than they read.
+/// An approval must have been on the screen this long before a number answers it.
 const SETTLE_TICKS: u32 = 3;
 
 /// How often the sessions below are looked at.
@@ -106,7 +106,7 @@ struct Sent {
     prompt: String,
     delivery: Delivery,
     again: bool,
-    /// Nobody answered: it is sent again, as the same turn, once the daemon is back.
+    /// No answer: it is sent again, as the same turn, once the daemon is back.
     unheard: bool,
 }
 
@@ -175,7 +175,7 @@ pub(crate) struct Model {
     shown: Option<(GateId, u32)>,
     sent: Vec<Sent>,
     sent_count: u64,
-    /// Random, so that ids made of it are nobody else's.
+    /// Random, so that ids made of it are unique.
     seed: u128,
     notice: Option<Notice>,
     /// The last turn's end that was marked as seen.
@@ -231,7 +231,7 @@ impl Model {
         }
     }
 
-    /// What has to be given up when one leaves: the right to write, so that nobody waits for it to lapse.
+    /// The right to write is released on leaving, so that no other client waits for it to lapse.
     pub(crate) fn parting(&self) -> Option<Call> {
         let epoch = self.own_epoch()?;
         let body = json!({"connection": self.connection, "epoch": epoch});
@@ -298,7 +298,7 @@ impl Model {
         self.writer().filter(|writer| self.is_own(writer)).map(|writer| writer.epoch)
     }
 
-    /// Somebody else asks for the right to write that is held here.
+    /// Another client asks for the right to write that is held here.
     fn takeover(&self) -> Option<&super::face::Takeover> {
         self.writer().filter(|writer| self.is_own(writer)).and_then(|writer| writer.asked.as_ref())
     }

@@ -20,10 +20,10 @@ pub(crate) enum Shape {
     List,
 }
 
-/// How much somebody is wanted; the first comes first.
+/// Urgency; the first comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
-    /// Somebody has to do something.
+    /// An operator has to act.
     Attention,
     Running,
     Resting,
@@ -181,7 +181,7 @@ impl Directory {
         self.chosen
     }
 
-    /// How many run, and how many want somebody.
+    /// Counts of running sessions and of those that need an operator.
     pub(crate) fn tally(&self) -> (usize, usize) {
         let running = self.items.values().filter(|item| item.row.is_working()).count();
         let wanted = self.items.values().filter(|item| need(&item.face()) == Need::Attention).count();

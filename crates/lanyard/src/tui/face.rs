@@ -34,7 +34,7 @@ pub(crate) struct Face {
     pub(crate) stop_level: Option<u64>,
     /// Guidance that waits.
     pub(crate) notes: u64,
-    /// Questions that wait.
+    /// Open approvals.
     pub(crate) gates: u64,
     pub(crate) questions: Vec<Gate>,
     pub(crate) last_tool: Option<Tool>,
@@ -42,7 +42,7 @@ pub(crate) struct Face {
     pub(crate) paused: bool,
     pub(crate) writer: Option<Writer>,
     pub(crate) watchers: u64,
-    /// Why somebody should look at it, in words.
+    /// Reasons for attention, in words.
     pub(crate) attention: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Writer {
     pub(crate) asked: Option<Takeover>,
 }
 
-/// Somebody else wants it.
+/// Another client wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Takeover {
     pub(crate) connection: String,
@@ -198,14 +198,14 @@ impl Writer {
 /// A person at a client: `operator (web)`.
 pub(crate) fn who(value: &Value) -> String {
     let name = words(&value["actor"]["name"]).or_else(|| words(&value["actor"]));
-    let name = name.unwrap_or_else(|| "somebody".to_owned());
+    let name = name.unwrap_or_else(|| "unknown".to_owned());
     match words(&value["client"]) {
         Some(client) => format!("{name} ({client})"),
         None => name,
     }
 }
 
-/// How long something lasts. Below a second nobody can read it.
+/// How long something lasts, in whole seconds.
 pub(crate) fn lasting(ms: u64) -> String {
     if ms < 1_000 { "0s".to_owned() } else { span(ms) }
 }

@@ -1,6 +1,6 @@
 //! The line one types in: text and a cursor, nothing else.
 
-/// More than this is no prompt typed by hand; the rest is left out, and said so by whoever asks.
+/// Longest input line. The rest is left out, and the caller says so.
 const BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

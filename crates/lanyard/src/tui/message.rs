@@ -41,7 +41,7 @@ pub(crate) struct Refused {
     pub(crate) code: String,
     pub(crate) title: String,
     pub(crate) advice: String,
-    /// Nobody answered: whether it was done is not known.
+    /// No answer: whether it was done is not known.
     pub(crate) unheard: bool,
 }
 

@@ -41,7 +41,7 @@ impl Paint {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Somebody is wanted.
+    /// Needs an operator.
     pub(crate) fn loud(self) -> Style {
         self.tinted(self.strong(), Color::Yellow)
     }

@@ -1,4 +1,4 @@
-//! Choosing a session from a list: those that want somebody first, then the newest. Typing filters.
+//! Choosing a session from a list: those that need an operator first, then the newest. Typing filters.
 
 use lanyard_core::Timestamp;
 use ratatui::Frame;

@@ -82,7 +82,7 @@ pub(crate) async fn show(
     }
 }
 
-/// A last request of somebody who leaves. Nobody waits long for its answer.
+/// A last request when a screen closes. Its answer is not waited for long.
 pub(crate) async fn part(context: &Context, call: Call) {
     let context = quiet(context);
     let _ = tokio::time::timeout(PARTING, carry_out(&context, &call)).await;

@@ -21,7 +21,7 @@ use gates::{Answering, Gates};
 /// Sessions whose details are asked for at one tick.
 const DETAILS_PER_TICK: usize = 8;
 const NOTICE_TICKS: u32 = 24;
-/// How long something must have been on the screen before a key can hit it: nobody reads faster.
+/// How long something must have been on the screen before a key can hit it.
 const SETTLE_MS: u64 = 700;
 /// Rows around the list: the head, the titles, the foot.
 const ROWS_AROUND: u16 = 3;

@@ -1,5 +1,5 @@
 //! The part of a session's log that is on the screen or near it: entries broken into rows, the newest kept, older ones
-//! asked for when somebody scrolls up to them. Nothing here grows without bound.
+//! fetched when the user scrolls up to them. Nothing here grows without bound.
 
 mod entry;
 mod opening;
@@ -194,7 +194,7 @@ impl Transcript {
         self.count();
     }
 
-    /// Begins anew with the newest events.
+    /// Starts again with the newest events.
     pub(crate) fn replace(&mut self, events: &[Value]) {
         let head = self.head;
         *self = Self { layout: self.layout, head, ..Self::default() };
@@ -273,7 +273,7 @@ impl Transcript {
                 TranscriptItem::Note(text) => self.add(Entry::new(Kind::Line, seq, text)),
                 TranscriptItem::Loud(text) => self.add(Entry::new(Kind::Loud, seq, text)),
                 TranscriptItem::Asks { title, .. } => {
-                    self.add(Entry::new(Kind::Loud, seq, format!("asks: {title}")));
+                    self.add(Entry::new(Kind::Loud, seq, format!("asks for approval: {title}")));
                 }
                 TranscriptItem::End { text, completed } => {
                     self.add(Entry::new(Kind::End { completed }, seq, text));

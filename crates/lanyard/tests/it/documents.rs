@@ -167,7 +167,7 @@ fn a_gates_continuation_is_documented() {
         assert!(schemas["Continuation"]["properties"][field].is_object(), "{field}");
     }
     let (_, flows) = files("docs", "flows.md").remove(0);
-    assert!(flows.contains("`c` is offered only when the gate carries `continue_session`"));
+    assert!(flows.contains("`c` is offered only when the approval carries `continue_session`"));
 }
 
 /// Everything the sources say, tests and the build's own programs included.

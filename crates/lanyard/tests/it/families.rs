@@ -19,3 +19,4 @@ mod plans;
 mod sim;
 mod spawn;
 mod talk;
+mod worktrees;

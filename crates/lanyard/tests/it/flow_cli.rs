@@ -177,30 +177,30 @@ fn without_a_terminal_a_gate_stays_open_and_says_how_to_answer_it() {
     for words in [
         "The author needs a person: which key?",
         "| staging or production",
-        &format!("lanyard answer {first} c [--guidance \"…\"]"),
+        &format!("lanyard answer {first} c [--message \"…\"]"),
         &format!("lanyard answer {first} q "),
         &format!("lanyard flow watch {flow}"),
     ] {
         assert!(told.contains(words), "no {words:?} in {told}");
     }
-    let listed = desk.ok(&["gates"]);
+    let listed = desk.ok(&["approvals"]);
     assert!(
         listed.contains(&first[first.len() - 6..])
             && listed.contains(&flow[flow.len() - 6..])
             && listed.contains("c, f, o, q"),
         "{listed}"
     );
-    let rows: Value = serde_json::from_str(&desk.ok(&["gates", "--json"])).unwrap();
+    let rows: Value = serde_json::from_str(&desk.ok(&["approvals", "--json"])).unwrap();
     let row = &rows["items"][0];
     assert_eq!((row["id"].as_str(), row["flow"].as_str()), (Some(&*first), Some(&*flow)), "{rows:#}");
-    assert!(desk.ok(&["top", "--once"]).starts_with("GATE"));
+    assert!(desk.ok(&["top", "--once"]).starts_with("APPROVAL"));
     let watched = desk.stage.lanyard(&["flow", "watch", "--last", "0"]);
     assert_eq!(watched.status.code(), Some(4), "{}", text(&watched.stderr));
 
-    let silent = desk.stage.lanyard(&["gate"]);
+    let silent = desk.stage.lanyard(&["answer"]);
     assert_eq!(silent.status.code(), Some(4));
     assert!(text(&silent.stderr).contains(&format!("{first} stays open")), "{}", text(&silent.stderr));
-    let answered = desk.typed(&["gate"], "zz\n\nc\nthe staging key\n");
+    let answered = desk.typed(&["answer"], "zz\n\nc\nthe staging key\n");
     let said = text(&answered.stderr);
     assert!(answered.status.success() && said.contains("`zz` is no answer"), "{said}");
     assert!(said.contains("answered: continue_session"), "{said}");
@@ -212,11 +212,11 @@ fn without_a_terminal_a_gate_stays_open_and_says_how_to_answer_it() {
     desk.ok(&["complete", session]);
     refused(&desk.stage.lanyard(&["answer", id, "c"]), "continuation_gone", "fix it in a new session");
     refused(&desk.stage.lanyard(&["answer", id, "c"]), "choice_not_offered", "type f (fix)");
-    refused(&desk.stage.lanyard(&["answer", id, "maybe"]), "choice_unknown", &format!("lanyard gate {id}"));
-    refused(&desk.stage.lanyard(&["answer", &first, "o"]), "gate_not_open", "lanyard gates");
+    refused(&desk.stage.lanyard(&["answer", id, "maybe"]), "choice_unknown", &format!("lanyard answer {id}"));
+    refused(&desk.stage.lanyard(&["answer", &first, "o"]), "gate_not_open", "lanyard approvals");
     let o = desk.stage.lanyard(&["answer", id, "o", "--guidance", "never mind"]);
     refused(&o, "guidance_not_taken", "leave the words away");
-    let pressed = desk.typed(&["gate", &flow], "c\ncontinue-session\n");
+    let pressed = desk.typed(&["answer", &flow], "c\ncontinue-session\n");
     assert_eq!(pressed.status.code(), Some(4), "{}", text(&pressed.stderr));
     assert_eq!(text(&pressed.stderr).matches("that is not offered").count(), 2, "{}", text(&pressed.stderr));
     desk.ok(&["answer", id, "override"]);
@@ -253,9 +253,13 @@ fn what_cannot_be_done_says_what_can() {
         "flow_not_found",
         "lanyard flow ls",
     );
-    refused(&lanyard(&["gate", "gate_01m7n5djg0fayvh8t5cxyjkdnf"]), "gate_not_open", "lanyard gates");
-    refused(&lanyard(&["answer", "gate_01m7n5djg0fayvh8t5cxyjkdnf", "c"]), "gate_not_open", "lanyard gates");
-    assert!(text(&lanyard(&["gate"]).stderr).contains("nobody asks anything"));
+    refused(&lanyard(&["answer", "gate_01m7n5djg0fayvh8t5cxyjkdnf"]), "gate_not_open", "lanyard approvals");
+    refused(
+        &lanyard(&["answer", "gate_01m7n5djg0fayvh8t5cxyjkdnf", "c"]),
+        "gate_not_open",
+        "lanyard approvals",
+    );
+    assert!(text(&lanyard(&["answer"]).stderr).contains("no approval is open"));
     // One flow at a time works at a plan.
     let first = desk.ok(&["flow", "run", &desk.plan(), "--detach"]);
     refused(&lanyard(&["flow", "run", &desk.plan(), "--detach"]), "plan_taken", &first);
@@ -331,7 +335,7 @@ fn fnd_n6_a_watched_flow_says_what_its_author_asks() {
     let gate =
         desk.until("gates", |list| list["gates"].as_array()?.first()?["id"].as_str().map(str::to_owned));
     let shown = desk.ok(&["flow", "show"]);
-    assert!(shown.contains("asks: May I write?") && shown.contains(&gate), "{shown}");
+    assert!(shown.contains("asks for approval: May I write?") && shown.contains(&gate), "{shown}");
     assert!(shown.contains(&format!("lanyard answer {gate} allow")), "{shown}");
     let flow: Value = serde_json::from_str(&desk.ok(&["flow", "show", "--json"])).unwrap();
     assert_eq!(flow["approvals"][0]["id"], gate.as_str());

@@ -9,7 +9,9 @@ use expect_test::expect_file;
 use crate::support::binary;
 
 /// Commands of commands that have a page of their own.
-const VERBS: [(&str, &str); 57] = [
+const VERBS: [(&str, &str); 59] = [
+    ("worktree", "show"),
+    ("worktree", "trust"),
     ("mcp", "url"),
     ("mcp", "wrap"),
     ("hook", "install"),
@@ -141,4 +143,20 @@ fn there_is_no_page_without_a_command() {
         .collect();
     found.sort();
     assert_eq!(found, expected);
+}
+
+/// Older names work for one more release, and no page of the help shows them.
+#[test]
+fn older_names_are_hidden_aliases() {
+    assert_eq!(help(&["gates", "--help"]), help(&["approvals", "--help"]));
+    assert_eq!(help(&["gate", "--help"]), help(&["answer", "--help"]));
+    assert!(help(&["prompt", "--help"]).contains("lanyard send --detach"));
+    let first_page = help(&["--help"]);
+    for older in ["gate", "gates", "prompt"] {
+        assert!(!commands(&first_page).contains(&older), "{older}");
+    }
+    let answer = help(&["answer", "--help"]);
+    assert!(!answer.contains("--guidance"), "{answer}");
+    let audit = help(&["audit", "--help"]);
+    assert!(audit.contains("[possible values: stop, guidance, approval, change]"), "{audit}");
 }

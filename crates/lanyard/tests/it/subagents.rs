@@ -257,7 +257,7 @@ fn fnd_r15_an_agent_that_is_run_once_per_turn_is_not_told_to_be_there() {
     let said = stage.daemon.lanyard(&["resume", &session]);
     assert_eq!(said.status.code(), Some(1));
     let words = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(words.contains("started anew for each turn") && words.contains("lanyard send"), "{words}");
+    assert!(words.contains("started again for each turn") && words.contains("lanyard send"), "{words}");
     // With a prompt it is a turn like any other.
     stage.go("leave");
     let said = stage.daemon.lanyard(&["resume", &session, "--prompt", "again"]);

@@ -28,7 +28,7 @@ pub(crate) fn until(mut done: impl FnMut() -> bool) -> bool {
 }
 
 /// In the environment of every daemon, and of what it starts: the folder of the test. `cargo xtask test` looks for it.
-const MARK: &str = "LY_TEST_FOLDER";
+pub(crate) const MARK: &str = "LY_TEST_FOLDER";
 
 /// How a daemon is started.
 #[derive(Debug, Clone, Default)]
@@ -245,27 +245,6 @@ impl Daemon {
             .unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.stderr()))
     }
 
-    /// Everything that daemons in this folder have started and that lives, by number and command line.
-    fn processes(&self) -> Vec<(rustix::process::Pid, String)> {
-        let mut marks = vec![format!("{MARK}={}", self.folder.path().display())];
-        // An agent may be started without the daemon's environment; its run always stands in it.
-        let runs = std::fs::read_dir(self.home().join("runs")).into_iter().flatten().flatten();
-        marks.extend(runs.map(|run| format!("LANYARD_RUN={}", run.file_name().display())));
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) else { continue };
-            // Of a zombie, and of a process of somebody else, nothing can be read.
-            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-            let marked = |held: &[u8]| marks.iter().any(|mark| mark.as_bytes() == held);
-            if environ.split(|byte| *byte == 0).any(marked) {
-                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-                found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ")));
-            }
-        }
-        found
-    }
-
     /// A session's events after a position, to the end of its log.
     pub(crate) fn log_after(&self, session: &str, after: u64) -> Vec<Value> {
         let mut log = Vec::new();
@@ -285,6 +264,42 @@ impl Daemon {
     }
 }
 
+/// Everything that daemons of a test's folder have started and that lives, by number and command line.
+fn processes(folder: &Path, home: &Path) -> Vec<(rustix::process::Pid, String)> {
+    let mut marks = vec![format!("{MARK}={}", folder.display())];
+    // An agent may be started without the daemon's environment; its run always stands in it.
+    let runs = std::fs::read_dir(home.join("runs")).into_iter().flatten().flatten();
+    marks.extend(runs.map(|run| format!("LANYARD_RUN={}", run.file_name().display())));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) else { continue };
+        // The environment of a zombie, and of another user's process, cannot be read.
+        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let marked = |held: &[u8]| marks.iter().any(|mark| mark.as_bytes() == held);
+        if environ.split(|byte| *byte == 0).any(marked) {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ")));
+        }
+    }
+    found
+}
+
+/// Kills all processes of a test's folder. Returns those that outlive it.
+pub(crate) fn end_processes(folder: &Path, home: &Path) -> Vec<(rustix::process::Pid, String)> {
+    let since = Instant::now();
+    let mut left = processes(folder, home);
+    while !left.is_empty() && since.elapsed() < PATIENCE {
+        for (pid, _) in &left {
+            let _ = rustix::process::kill_process(*pid, rustix::process::Signal::KILL);
+        }
+        // sleep: between two looks at processes that end.
+        std::thread::sleep(Duration::from_millis(2));
+        left = processes(folder, home);
+    }
+    left
+}
+
 /// Agents outlive a daemon that is killed. A test leaves none behind.
 impl Drop for Daemon {
     fn drop(&mut self) {
@@ -292,16 +307,7 @@ impl Drop for Daemon {
         if std::thread::panicking() {
             eprintln!("the daemon said:\n{}", self.stderr());
         }
-        let since = Instant::now();
-        let mut left = self.processes();
-        while !left.is_empty() && since.elapsed() < PATIENCE {
-            for (pid, _) in &left {
-                let _ = rustix::process::kill_process(*pid, rustix::process::Signal::KILL);
-            }
-            // sleep: between two looks at processes that end.
-            std::thread::sleep(Duration::from_millis(2));
-            left = self.processes();
-        }
+        let left = end_processes(self.folder.path(), &self.home());
         let lost = !left.is_empty() && !std::thread::panicking();
         assert!(!lost, "processes are left behind: {left:?}");
     }

@@ -4,6 +4,8 @@ mod attach;
 mod choice;
 mod flow;
 mod plain;
+mod plan;
+mod question;
 mod start;
 mod terminal;
 mod top;

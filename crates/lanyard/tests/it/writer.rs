@@ -153,9 +153,15 @@ fn of_many_who_claim_at_once_one_has_it() {
 fn the_command_line_tells_who_writes_and_frees_a_session() {
     let (daemon, session) = daemon("[writer]\ndeny_ms = 500\n");
     let said = |words: &[&str]| String::from_utf8(daemon.lanyard(words).stdout).unwrap();
-    assert_eq!(said(&["writer", &session]), "nobody writes; the next turn is anyone's\n");
+    assert_eq!(
+        said(&["writer", &session]),
+        "no client holds the writer lease; every client may send turns\n"
+    );
     claim(&daemon, &session, FIRST, false);
     let line = said(&["writer", &session]);
     assert!(line.starts_with("local writes since ") && line.contains(FIRST), "{line}");
-    assert_eq!(said(&["writer", &session, "--free"]), "nobody writes; the next turn is anyone's\n");
+    assert_eq!(
+        said(&["writer", &session, "--free"]),
+        "no client holds the writer lease; every client may send turns\n"
+    );
 }

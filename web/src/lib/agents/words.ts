@@ -25,6 +25,7 @@ export const FEATURES: readonly { key: keyof Capabilities; label: string; means:
 export const DRIVERS: Record<DriverKind, string> = {
   acp: 'Agent Client Protocol',
   opencode: 'OpenCode server',
+  claude: 'Claude Code stream',
   codex: 'Codex app server',
   command: 'one command per turn',
 }

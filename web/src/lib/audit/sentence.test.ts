@@ -36,7 +36,7 @@ describe('an entry of the audit', () => {
     [entry('guidance.delivered', { channel: 'carrier_pigeon', about: ['a'] }), 'Guidance reached pay by carrier pigeon'],
     [entry('guidance.settled', { outcome: 'expired' }), 'Guidance for pay expired before anybody could be told'],
     [entry('guidance.settled', { outcome: 'withdrawn' }), 'mara took back guidance for pay'],
-    [entry('gate.answered', { outcome: 'allow_once', kind: 'gate' }), 'mara answered “allow once” to a question of pay'],
+    [entry('gate.answered', { outcome: 'allow_once', kind: 'gate' }), 'mara answered “allow once” to an approval of pay'],
     [entry('stop.invented', { actor: { kind: 'agent', name: 'bob' }, outcome: 'odd_one' }), 'bob (agent): stop invented in pay odd one'],
   ])('%o', (one, text) => expect(flat(one, 'pay')).toBe(text))
 })

@@ -65,7 +65,7 @@ export function sentence(entry: AuditEntry): Sentence {
     case 'guidance.settled':
       return settled(entry, by, said)
     case 'gate.answered':
-      return told(`${by} answered “${words(entry.outcome ?? 'something')}” to a question of`, '', 'violet', reason ?? said)
+      return told(`${by} answered “${words(entry.outcome ?? 'something')}” to an approval of`, '', 'violet', reason ?? said)
     default:
       return told(`${by}: ${words(entry.event)} in`, join(entry.outcome ? words(entry.outcome) : '', named), 'plain', said ?? reason)
   }

@@ -56,7 +56,7 @@ export const isLive = (kin: Pick<Kin, 'lifecycle'>): boolean => kin.lifecycle !=
 export function waits(kin: Kin): string[] {
   const { pending } = kin
   const found: string[] = []
-  if (pending.gates > 0) found.push(pending.gates === 1 ? 'asks' : `asks ${pending.gates}`)
+  if (pending.gates > 0) found.push(`approvals ${pending.gates}`)
   if (pending.stop_level > 0 && isLive(kin)) found.push(`stop level ${pending.stop_level}`)
   if (pending.guidance > 0) found.push(`guidance ${pending.guidance}`)
   if (pending.inbox > 0) found.push(pending.paused ? `inbox ${pending.inbox}, paused` : `inbox ${pending.inbox}`)

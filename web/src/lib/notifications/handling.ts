@@ -3,7 +3,7 @@ import type { DeliveryState, Notification, NotificationBulk, NotificationEdit, N
 import type { Tone, TurnEnd } from '../states'
 
 export const KINDS: Record<NotificationKind | TurnEnd, string> = {
-  gate_waiting: 'Question waits',
+  gate_waiting: 'Approval waits',
   suspected_orphan: 'Suspected orphan',
   tools_missing: 'MCP servers not reached',
   guidance_undelivered: 'Guidance undelivered',

@@ -76,7 +76,7 @@ fn overview(text: &mut String, report: &Report) {
             asked.to_string(),
         ]
     });
-    table(text, &["#", "Phase", "State", "Commit", "Steps", "Reviews", "Gates"], rows);
+    table(text, &["#", "Phase", "State", "Commit", "Steps", "Reviews", "Approvals"], rows);
 }
 
 /// Writes a phase. A phase without work has only its line in the overview.
@@ -94,7 +94,7 @@ fn tell(text: &mut String, kind: FlowKind, place: usize, phase: &PhaseReport) {
         let _ = writeln!(text, "\nThe author was sent back by checks {}.", times(phase.quality_retries));
     }
     if phase.auto_retries > 0 {
-        let _ = writeln!(text, "\nA lost turn was gone on with {}.", times(phase.auto_retries));
+        let _ = writeln!(text, "\nA lost turn was continued {}.", times(phase.auto_retries));
     }
     checks(text, &phase.checks);
     reviews(text, &phase.reviews);
@@ -154,11 +154,11 @@ fn gates(text: &mut String, gates: &[GateReport]) {
     if gates.is_empty() {
         return;
     }
-    text.push_str("\n### Gates\n\n");
+    text.push_str("\n### Approvals\n\n");
     let rows = gates.iter().map(|gate| {
         let kind = match gate.kind {
             FlowGateKind::Escalation => gate.code.clone(),
-            FlowGateKind::Phase | FlowGateKind::Review => format!("{} gate", gate.kind.as_str()),
+            FlowGateKind::Phase | FlowGateKind::Review => gate.kind.as_str().to_owned(),
         };
         let answer = gate.choice.map_or("none", crate::flow::gate::Choice::as_str).to_owned();
         let by = gate.by.as_deref().map(cell).unwrap_or_default();

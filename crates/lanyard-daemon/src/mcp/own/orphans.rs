@@ -1,4 +1,4 @@
-//! Sessions of a plan on which nobody seems to work any more: what is known of them, and what the coordinator
+//! Sessions of a plan that seem to have no agent any more: what is known of them, and what the coordinator
 //! decides. None is ever marked as completed, and nothing happens to one that shows a sign of life.
 
 use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
@@ -235,7 +235,7 @@ async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
     if app.rollbacks.lock().contains(&orphan.id) {
         return Err(Refused::new(
             "rollback_running",
-            "its workspace is being taken back to a snapshot",
+            "its workspace is being taken back to a checkpoint",
             "try again in a moment",
         ));
     }

@@ -3,6 +3,7 @@
 mod agents;
 mod bodies;
 mod document;
+mod letters;
 mod memory;
 mod orphaned;
 mod papers;
@@ -13,6 +14,7 @@ mod spawning;
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
@@ -37,8 +39,10 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
+use crate::notifications::Notifications;
 use crate::reload::{Overrides, Reloader};
 use crate::runs::Runs;
+use crate::trees::OwnTrees;
 
 const WORKSPACE: &str = "/w";
 /// How long what happens aside may take. Generous: the machine may be busy.
@@ -67,7 +71,7 @@ fn settings(rules: Rules) -> LiveConfig {
 fn reloader(
     folder: &std::path::Path,
     live: &LiveConfig,
-    around: (&Arc<Hub>, &crate::notifications::Notifications, &Arc<Clock>),
+    around: (&Arc<Hub>, &Notifications, &Arc<Clock>),
 ) -> Arc<Reloader> {
     let file = ConfigFile::read(&folder.join("config.toml")).unwrap();
     Arc::new(Reloader::new(&file, Overrides::default(), live, around))
@@ -97,9 +101,6 @@ impl Room {
         let live = settings(rules);
         let (desk, wishes) = agents(&live);
         let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();
-        let told = Config::default().notifications;
-        let notifications = crate::notifications::Notifications::open(store.clone(), clock.clone(), &told);
-        let notifications = notifications.unwrap();
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
@@ -114,11 +115,15 @@ impl Room {
             runtime: tokio::runtime::Handle::current(),
         };
         let (engine, thread) = engine::start(parts).unwrap();
+        let told = Config::default().notifications;
+        let notifications = Notifications::open(store.clone(), engine.sink(), clock.clone(), &told).unwrap();
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
-        let (place, checks) = ((folder.path(), "/nonexistent/lanyard".into()), folder.path().join("checks"));
+        let (program, checks) = (PathBuf::from("/nonexistent/lanyard"), folder.path().join("checks"));
+        let trees = OwnTrees::new((folder.path(), program.clone()), &store, &clock, &hub.redaction);
+        let place = (folder.path(), program, &trees);
         let tokens = Arc::new(TokenBook::new("operator", &[], engine.live.clone()));
         let roster = Roster::new(&live, runs, clock.clone(), checks);
-        let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, folder.path());
+        let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let settings = lanyard_core::flow::FlowSettings::default();
         let tools =
@@ -134,6 +139,7 @@ impl Room {
             rollbacks: Mutex::default(),
             checkpoints: lanyard_git::snapshot::CheckpointStore::new(folder.path()),
             underway: crate::api::Underway::default(),
+            trees: trees.clone(),
             store,
             hub,
             presence: crate::presence::Presence::new(clock.clone()),

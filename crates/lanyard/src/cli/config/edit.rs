@@ -35,7 +35,7 @@ pub(super) fn edit(context: &Context) -> Result<Option<PathBuf>, Failure> {
             if read()? != before {
                 return Err(left(
                     "config_changed",
-                    "the config was changed by somebody else meanwhile",
+                    "the config was changed by another program meanwhile",
                     &copy,
                 ));
             }

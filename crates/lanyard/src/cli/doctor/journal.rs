@@ -24,7 +24,7 @@ pub(super) async fn check(context: &Context, running: &Running, rebuild: bool) -
                     "{} is missing, although a daemon has used this folder before",
                     context.home.journal().display()
                 ),
-                "bring the file back, `lanyard restore FILE`, or begin anew with `lanyard up --new-journal`",
+                "bring the file back, `lanyard restore FILE`, or start empty with `lanyard up --new-journal`",
             )]
         }
         Running::Nobody { .. } if !context.home.journal().exists() => {

@@ -17,7 +17,7 @@ enum Mend {
     Close { path: PathBuf, mode: u32 },
     /// A folder that is missing.
     Make { path: PathBuf },
-    /// A socket that nobody listens on, or a file that a command left when it was cut off.
+    /// A socket without a listener, or a file that an interrupted command left.
     Remove { path: PathBuf, why: &'static str },
 }
 
@@ -70,7 +70,7 @@ fn in_home(home: &Home, free: bool) -> Vec<Mend> {
     found.extend(unfinished(&home.dir, ".doctor-", ""));
     let socket = home.socket();
     if free && socket.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
-        found.push(Mend::Remove { path: socket, why: "a socket nobody listens on" });
+        found.push(Mend::Remove { path: socket, why: "a socket without a listener" });
     }
     let token = home.dir.join("token.new");
     if free && token.is_file() {
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(told(false), always);
         let mut all = always.to_vec();
         all.extend([
-            "rm D/lanyard.sock (a socket nobody listens on)",
+            "rm D/lanyard.sock (a socket without a listener)",
             "rm D/token.new (a token that was never used)",
         ]);
         assert_eq!(told(true), all);

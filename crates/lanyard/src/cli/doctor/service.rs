@@ -19,7 +19,7 @@ pub(super) enum Running {
     Answers(Box<ConfigState>),
     /// A daemon that does not.
     Mute,
-    /// Nobody; it is held here until the doctor is done, so that no daemon starts in the middle of it.
+    /// No daemon; the lock is held here until the doctor is done, so that none starts meanwhile.
     Nobody { _held: Option<Claim> },
 }
 
@@ -91,7 +91,7 @@ fn healthy(status: &DaemonStatus) -> Vec<Finding> {
     vec![daemon, storage]
 }
 
-/// Nobody listens: either nobody is there, or whoever holds the folder hangs.
+/// No listener: either no daemon runs, or the one that holds the folder hangs.
 fn silent(context: &Context) -> (Running, Vec<Finding>) {
     const NAME: &str = "daemon";
     let none = || Finding::ok(NAME, "none is running; commands start one when they need it");

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// The part of the help that is the same for all commands that watch a flow.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes: 0 completed or approved, 1 aborted, refused or failed, 2 not understood, 3 no daemon that
-answers, 4 it waits for an answer and nobody can be asked here, 130 left with Ctrl-C";
+answers, 4 it waits for an approval and stdin is no terminal, 130 left with Ctrl-C";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Begin {

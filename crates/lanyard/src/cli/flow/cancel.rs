@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 pub(super) const EXAMPLES: &str = "\
-Who works at it is asked to end its turn, and nobody is asked anything any more.
+The running agent is asked to end its turn, and an open approval is withdrawn.
 
 Examples:
   lanyard flow cancel

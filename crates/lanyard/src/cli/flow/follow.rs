@@ -24,7 +24,7 @@ pub(super) enum Heard {
     Refused(Failure),
 }
 
-/// Follows from the first event on, until nobody listens.
+/// Follows from the first event on, until the receiver is gone.
 pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
     let (sender, heard) = mpsc::channel(PAGES_MAX);
     let mut context = context.clone();
@@ -61,7 +61,7 @@ async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> O
     }
 }
 
-/// Tells everything that is new, perhaps only the flow as it is. Nothing when nobody listens.
+/// Sends everything that is new, perhaps only the flow as it is. Nothing when the receiver is gone.
 async fn look(
     context: &Context,
     flow: FlowId,

@@ -25,7 +25,7 @@ use crate::render::text::one_line;
 const TICK: Duration = Duration::from_secs(1);
 /// How long a flow that has ended is waited for to put its folder in order.
 const SETTLING: Duration = Duration::from_secs(10);
-/// It waits for an answer and nobody can be asked: it has not ended, and nobody knows yet how it will.
+/// The flow waits for an approval without a terminal: it has not ended.
 pub(in crate::cli) const STILL_OPEN: u8 = Exit::Pending as u8;
 const LEFT: u8 = Exit::Left as u8;
 
@@ -166,7 +166,7 @@ impl Live<'_> {
         Ok(true)
     }
 
-    /// Tells what its agents wait to be allowed, and asks it where somebody is there.
+    /// Prints approvals of its agents, and prompts for them on a terminal.
     fn approve(&mut self) {
         let open = self.view.as_ref().map(|(view, _)| view.approvals.clone()).unwrap_or_default();
         for line in self.approvals.update(&open) {
@@ -180,7 +180,7 @@ impl Live<'_> {
         }
     }
 
-    /// Asks what the flow asks, or says that nobody can be asked.
+    /// Prompts for the flow's approval, or prints the commands that answer it.
     fn ask(&mut self) -> Result<(), Failure> {
         let entry = self.view.as_ref().and_then(|(view, _)| open_gate(view));
         let Some(entry) = entry.filter(|entry| self.answered != Some(entry.gate.id)) else {
@@ -352,27 +352,28 @@ impl Live<'_> {
     }
 }
 
-/// The question with its answers, for somebody at a prompt.
+/// The approval with its answers, for a prompt.
 pub(in crate::cli) fn tell_gate(context: &Context, entry: &FlowGateEntry) {
     let answers = choices(&entry.gate).join("\n  ");
     context.out.question(&format!("{}  {answers}\n", question(entry, None)));
 }
 
-/// Nobody is there to be asked: the gate stays as it is, and whoever reads this knows how to answer.
+/// Without a terminal: the approval stays open, and the commands that answer it are printed.
 pub(in crate::cli) fn unasked(context: &Context, entry: &FlowGateEntry) -> Result<(), Failure> {
     if !context.out.is_json() {
         let commands = commands(&entry.gate);
         let asked = question(entry, None);
-        context.out.question(&format!("{asked}nobody can be asked here; answer it with one of\n{commands}"));
-        context
-            .out
-            .note(&format!("the flow waits; then `lanyard flow watch {}` goes on watching", entry.flow));
+        context.out.question(&format!("{asked}no terminal to answer on; answer with one of\n{commands}"));
+        context.out.note(&format!(
+            "the flow waits; after that `lanyard flow watch {}` continues watching",
+            entry.flow
+        ));
     }
     Err(Failure::Ended(STILL_OPEN))
 }
 
 pub(in crate::cli) fn stays_open(gate: GateId) -> String {
-    format!("{gate} stays open and the flow waits; `lanyard gate {gate}` asks again")
+    format!("{gate} stays open and the flow waits; `lanyard answer {gate}` answers it")
 }
 
 /// Whether no further answer can be given to the gate.

@@ -9,9 +9,9 @@ use crate::failure::Failure;
 pub(super) fn examples() -> String {
     format!(
         "\
-The flow's id goes to stdout, what happens to stderr. What it asks is asked here when somebody is at
-the terminal; otherwise the question and the commands that answer it are printed, and the flow waits.
-Ctrl-C leaves; the flow goes on.
+The flow's id goes to stdout, its progress to stderr. On a terminal approvals are answered in place;
+elsewhere an approval is printed with the commands that answer it, and the flow waits. Ctrl-C leaves;
+the flow continues.
 
 Examples:
   lanyard flow run PLAN.md

@@ -12,7 +12,7 @@ use crate::render::flow_card::flow_card;
 use crate::render::flow_log::Narrator;
 
 pub(super) const EXAMPLES: &str = "\
-Phases: [ ] open, [>] worked at, [x] complete, [o] overridden, [-] skipped.
+Phases: [ ] open, [>] running, [x] complete, [o] overridden, [-] skipped.
 
 Examples:
   lanyard flow show

@@ -7,7 +7,7 @@ use crate::render::text::fit;
 
 /// To the beginning of the line, and nothing in it.
 const WIPE: &str = "\r\u{1b}[K";
-/// Columns of a terminal nobody knows the width of.
+/// Columns of a terminal of unknown width.
 const COLUMNS: usize = 80;
 
 pub(super) struct Status<'a> {

@@ -36,7 +36,7 @@ fn text(status: &DaemonStatus, default: Option<&str>, asks: usize) -> String {
         format!("Sessions: {sessions}"),
     ];
     if asks > 0 {
-        lines.push(format!("Needs you: {asks} waiting for an answer"));
+        lines.push(format!("Needs you: {asks} waiting for approval"));
     }
     if let Some(error) = &status.config.error {
         lines.push(format!("The config file is not used: {error}"));
@@ -59,7 +59,7 @@ fn agent_line(default: Option<&str>) -> String {
 
 fn next(asks: usize) -> String {
     let first = if asks > 0 {
-        "lanyard gates              see what waits for an answer"
+        "lanyard approvals          see what waits for approval"
     } else {
         "lanyard run \"…\"            give an agent work in this folder, and watch it"
     };

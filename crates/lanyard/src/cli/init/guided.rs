@@ -5,7 +5,7 @@ use super::found::{self, FoundAgent};
 use super::{StartChoices, StartReport, carry_out, harness, told};
 use crate::cli::ask::asked;
 use crate::cli::config::Keep;
-use crate::cli::hook;
+use crate::cli::{hook, service};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::hook::Harness;
@@ -30,10 +30,39 @@ pub(in crate::cli) async fn guided(context: &Context) -> Result<(), Failure> {
         let advice = "`lanyard init --print` shows the config; `lanyard demo` needs none";
         return Err(Failure::local("start_declined", "nothing was written", advice));
     }
-    let start = yes(context, "Start the daemon now?", true)?;
-    let choices = StartChoices { keep: Keep::Existing, default, hooks, start };
+    let run = how_to_run(context).await?;
+    let choices = StartChoices { keep: Keep::Existing, default, hooks, start: run == RunsAs::Daemon };
     let done = carry_out(context, found, choices).await?;
+    if run == RunsAs::Service {
+        service::install(context).await?;
+    }
     context.out.data(&format!("\nWrote {}\n{}\n\n{}", done.config.display(), told(&done), next(&done)))
+}
+
+/// What the daemon is started as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunsAs {
+    Service,
+    Daemon,
+    Nothing,
+}
+
+/// Offers the service where there is a systemd of the user, and says why not where there is none.
+async fn how_to_run(context: &Context) -> Result<RunsAs, Failure> {
+    match service::obstacle().await {
+        None => {
+            let question = "Install the daemon as a service of your systemd? It then starts at login, and again after \
+                            a crash.";
+            if yes(context, question, true)? {
+                return Ok(RunsAs::Service);
+            }
+        }
+        Some(why) => context.out.question(&format!(
+            "The daemon cannot be a service here: {}. It runs until the machine stops.\n",
+            crate::render::text::one_line(&why)
+        )),
+    }
+    Ok(if yes(context, "Start the daemon now?", true)? { RunsAs::Daemon } else { RunsAs::Nothing })
 }
 
 /// The three commands that come next.
@@ -75,7 +104,7 @@ fn default_agent(context: &Context, found: &[FoundAgent]) -> Result<Option<Strin
 fn hook_for(context: &Context, harness: Harness) -> Result<Option<Harness>, Failure> {
     let file = hook::settings_file(context, &hook::Place::of_user(harness))?;
     let question = format!(
-        "Install hooks for {} in {}? They let a stop and your words reach its own tools.",
+        "Install hooks for {} in {}? They deliver stops and guidance to its own tools.",
         harness.as_str(),
         file.display()
     );

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lanyard_api::types::{Imported, MemoryImport, MemoryPage};
 
 use crate::cli::target::workspace;
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 
@@ -49,14 +49,15 @@ pub(super) struct Export {
 impl Export {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let tags = Some(self.tags.join(",")).filter(|tags| !tags.is_empty());
+        let mut client = context.client().await?;
+        let session = client.id_if(A_SESSION, self.session).await?;
         let route = Route::to(&["memory"])
-            .with("session", self.session.as_ref())
+            .with("session", session.as_ref())
             .with("workspace", self.workspace.as_ref())
             .with("owner", self.owner.as_ref())
             .with("store", self.store.as_ref())
             .with("tags", tags.as_ref())
             .with("limit", Some(PAGE));
-        let mut client = context.client().await?;
         let (mut cursor, mut written): (Option<String>, u64) = (None, 0);
         loop {
             let page: MemoryPage = client.get(&route.clone().with("cursor", cursor.as_ref())).await?;

@@ -5,7 +5,7 @@ use lanyard_core::MemoryId;
 use lanyard_core::memory::Where;
 
 use crate::cli::target::workspace;
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -53,16 +53,16 @@ impl Forget {
             None => None,
         };
         let dry_run = self.dry_run;
+        let mut client = context.client().await?;
         let body = Body {
             ids: self.ids,
             tags: self.tags,
-            session: self.session,
+            session: client.id_if(A_SESSION, self.session).await?,
             workspace: self.workspace,
             owner: self.owner,
             store,
             dry_run,
         };
-        let mut client = context.client().await?;
         let mut total = Forgotten { forgotten: 0, more: false };
         loop {
             let part = total.forgotten.to_string();

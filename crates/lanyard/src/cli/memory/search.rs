@@ -5,7 +5,7 @@ use lanyard_core::memory::{Entry, Scope, Where};
 use serde_json::json;
 
 use crate::cli::target::{text_or_stdin, workspace};
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::memory::entries;
@@ -59,15 +59,16 @@ impl Search {
             Some(id) => Route::to(&["sessions", id, "memory"]),
             None => Route::to(&["memory"]),
         };
+        let mut client = context.client().await?;
+        let session = client.id_if(A_SESSION, self.session).await?;
         let route = route
             .with("query", Some(&words).filter(|words| !words.is_empty()))
-            .with("session", self.session.as_ref())
+            .with("session", session.as_ref())
             .with("workspace", self.workspace.as_ref())
             .with("owner", self.owner.as_ref())
             .with("store", self.store.as_ref())
             .with("tags", tags.as_ref())
             .with("limit", Some(self.limit));
-        let mut client = context.client().await?;
         let page: MemoryPage = client.get(&route).await?;
         if context.out.is_json() {
             return context.out.list_with(
@@ -141,18 +142,19 @@ pub(super) struct Add {
 
 impl Add {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
         let new = NewMemory {
             text: text_or_stdin(self.text)?,
             name: self.name,
             scope: self.long_term.then_some(Scope::Workspace),
             tags: self.tags,
-            session: self.session,
+            session: client.id_if(A_SESSION, self.session).await?,
             workspace: self.workspace,
             owner: self.owner,
             plan: None,
             version: self.version,
         };
-        let entry: Entry = context.client().await?.post(&Route::to(&["memory"]), &new).await?;
+        let entry: Entry = client.post(&Route::to(&["memory"]), &new).await?;
         if context.out.is_json() {
             return context.out.json(&entry);
         }

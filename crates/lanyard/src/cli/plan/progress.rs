@@ -4,16 +4,19 @@ use lanyard_api::types::{GateEntry, PlanView, TaskView};
 use lanyard_core::paper::PlanStatus;
 
 use super::Target;
+use super::live_table::LiveTable;
 use crate::cli::following::{Followed, follow_within};
 use crate::client::{Client, RecordWatch, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::{Exit, Failure, chain};
 use crate::render::plan::{plan_sentence, task_line, tasks_table};
+use crate::render::plan_board::plan_board;
 
 pub(super) const WATCH_EXAMPLES: &str = "\
-Prints the state of each task, then a line for each change, until the plan is over. With --json, a
-task per line. Restarts of the daemon are waited for, up to a minute (LANYARD_DAEMON_WAIT_MS). Ctrl-C
-leaves; the plan continues.
+On a terminal, a table of the tasks that is drawn again at each change, until the plan is over:
+state, worker, what holds a task, what its agent asks. Elsewhere a line for each task and each
+change. With --json, a task per line. Restarts of the daemon are waited for, up to a minute
+(LANYARD_DAEMON_WAIT_MS). Ctrl-C leaves; the plan continues.
 
 Examples:
   lanyard plan watch release
@@ -71,8 +74,11 @@ impl WaitPlan {
 pub(super) async fn watch(context: &Context, target: &Target) -> Result<(), Failure> {
     let mut plan = WatchedPlan::find(context, target, PrintTo::Stdout).await?;
     plan.note_held(context);
-    for view in &plan.view.all {
-        plan.print(context, view)?;
+    plan.table = LiveTable::on_terminal(context);
+    if !plan.draw(context)? {
+        for view in &plan.view.all {
+            plan.print(context, view)?;
+        }
     }
     let watch = plan.watch(context, "watch");
     follow_within(context, watch, &mut plan, None).await?;
@@ -82,12 +88,14 @@ pub(super) async fn watch(context: &Context, target: &Target) -> Result<(), Fail
 struct WatchedPlan {
     view: PlanView,
     changes: PrintTo,
+    /// In place of lines.
+    table: Option<LiveTable>,
 }
 
 impl WatchedPlan {
     async fn find(context: &Context, target: &Target, changes: PrintTo) -> Result<Self, Failure> {
         let view: PlanView = context.client().await?.get(&target.route(&[])).await?;
-        Ok(Self { view, changes })
+        Ok(Self { view, changes, table: None })
     }
 
     /// By the plan's id from here on: its name could come to mean another plan.
@@ -100,7 +108,7 @@ impl WatchedPlan {
         RecordWatch::of_plan(context, id, format!("lanyard plan {verb} {id}"))
     }
 
-    /// A plan that was not started stays as it is until somebody starts it.
+    /// A plan that was not started stays as it is until it is started.
     fn note_held(&self, context: &Context) {
         let plan = &self.view.plan;
         if matches!(plan.status, PlanStatus::Draft | PlanStatus::Paused) {
@@ -108,6 +116,13 @@ impl WatchedPlan {
                 .out
                 .note(&format!("{} is {}; `lanyard plan start {}` starts it", plan.id, plan.status, plan.id));
         }
+    }
+
+    /// Draws the table; false where there is none.
+    fn draw(&mut self, context: &Context) -> Result<bool, Failure> {
+        let Some(table) = &mut self.table else { return Ok(false) };
+        let text = plan_board(&self.view, context.out.columns, LiveTable::rows());
+        table.draw(context, &text).map(|()| true)
     }
 
     fn print(&self, context: &Context, view: &TaskView) -> Result<(), Failure> {
@@ -140,6 +155,9 @@ impl Followed for WatchedPlan {
     async fn look(&mut self, context: &Context, client: &mut Client<'_>) -> Result<(), Failure> {
         let newer: PlanView = client.get(&self.route()).await?;
         let older = std::mem::replace(&mut self.view, newer);
+        if self.draw(context)? {
+            return Ok(());
+        }
         for view in &self.view.all {
             let before = older.all.iter().find(|old| old.task.id == view.task.id);
             if before.map(|old| task_line(old, &older.all)) != Some(task_line(view, &older.all)) {
@@ -162,5 +180,15 @@ impl Followed for WatchedPlan {
 
     fn approvals(&self) -> Vec<GateEntry> {
         self.view.approvals.clone()
+    }
+
+    fn is_redrawn(&self) -> bool {
+        self.table.is_some()
+    }
+
+    fn printed_below(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.leave();
+        }
     }
 }

@@ -28,7 +28,7 @@ Examples:
 pub(super) struct Add {
     /// What people see it under
     title: String,
-    /// What its agent is told [default: the title]; `-` reads it from stdin
+    /// Message to its agent [default: the title]; `-` reads it from stdin
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     /// The agent that does it [default: the config's]
@@ -87,7 +87,7 @@ struct Place {
     /// What kind of worker does it [default: background, or chat with --session]
     #[arg(long, value_parser = words::kind())]
     kind: Option<WorkerKind>,
-    /// The chat session that works at it: id or alias
+    /// The chat session that does it: id or alias
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// The folder it is done in [default: its plan's, or this one]
@@ -121,7 +121,7 @@ impl Add {
         let next = match (deploy, view.task.plan) {
             (true, _) => format!("`lanyard task wait {id}` waits for its end"),
             (false, Some(plan)) => format!("it begins with its plan, `lanyard plan start {plan}`"),
-            (false, None) => format!("`lanyard task deploy {id}` has it worked at"),
+            (false, None) => format!("`lanyard task deploy {id}` starts it"),
         };
         context.out.note(&format!("{}; {next}", sentence(&view)));
         context.out.data(&id.to_string())

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 pub(super) const EXAMPLES: &str = "\
-What is left out stays. A task somebody works at is not changed: cancel it first, or send it a
+Fields that are left out stay. A running task is not changed: cancel it first, or send it a
 message.
 
 Examples:
@@ -26,7 +26,7 @@ pub(super) struct Edit {
     /// What people see it under
     #[arg(long)]
     title: Option<String>,
-    /// What its agent is told; `-` reads it from stdin
+    /// Message to its agent; `-` reads it from stdin
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     /// The agent that does it

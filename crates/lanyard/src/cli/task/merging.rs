@@ -16,7 +16,7 @@ use crate::render::text::{commit as short, one_line};
 /// The tasks that are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum MergedTasks {
-    /// All of them, as somebody named each.
+    /// All of them, in the order they were named.
     Named,
     /// Those of a plan that are completed.
     Completed,

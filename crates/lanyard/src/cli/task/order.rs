@@ -1,4 +1,4 @@
-//! What people tell a task: go, wait, end, again, and words for whoever works at it.
+//! Orders to a task: deploy, pause, cancel, retry, and messages to its worker.
 
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::types::{
@@ -23,7 +23,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deploys {
-    /// The tasks: ids, aliases, or the ids of who worked at them
+    /// Tasks: ids, aliases, or ids of their workers
     #[arg(value_name = "TASK", required = true, value_parser = NonEmptyStringValueParser::new())]
     tasks: Vec<String>,
     /// Whatever holds them
@@ -123,7 +123,7 @@ impl Because {
 }
 
 pub(super) const CANCEL_EXAMPLES: &str = "\
-Its agent is asked to stop, as `lanyard stop` does, and so is everybody below it. What its worktree
+Its agent is asked to stop, as `lanyard stop` does, and so are all tasks below it. What its worktree
 holds is committed to its branch.
 
 Examples:
@@ -183,7 +183,7 @@ impl Retry {
                     "`lanyard plan start {plan}` goes on with its plan, `lanyard task deploy {id}` with it alone"
                 )
             }
-            (None, _) if !self.deploy => format!("`lanyard task deploy {id}` has it worked at"),
+            (None, _) if !self.deploy => format!("`lanyard task deploy {id}` starts it"),
             (_, _) => format!("`lanyard task wait {id}` waits for its end"),
         };
         told(context, &view, &next)
@@ -236,7 +236,7 @@ Examples:
 pub(super) struct Adopt {
     #[command(flatten)]
     target: Target,
-    /// The task or session that hears of it from now on [default: nobody]
+    /// The task or session it reports to from now on [default: none]
     #[arg(long, value_name = "WHO")]
     by: Option<String>,
 }
@@ -252,7 +252,7 @@ impl Adopt {
 }
 
 pub(super) const MESSAGE_EXAMPLES: &str = "\
-The message is mail to the task: whoever works at it gets it, now or after the next deploy.
+The message is mail to the task: its worker gets it, now or after the next deploy.
 
 Examples:
   lanyard task message notes \"only what users notice\"
@@ -262,7 +262,7 @@ Examples:
 pub(super) struct Message {
     #[command(flatten)]
     target: Target,
-    /// The words; `-` reads them from stdin
+    /// The message; `-` reads it from stdin
     text: String,
 }
 
@@ -274,10 +274,10 @@ impl Message {
             return context.out.json(&mail);
         }
         let state = match &mail.state {
-            MailState::Pending => "waits for whoever works at the task next",
+            MailState::Pending => "waits for the task's next worker",
             MailState::Given { .. } | MailState::Shown { .. } => "is on its way to its worker",
             MailState::Acknowledged { .. } => "was heard",
-            MailState::Dead { .. } => "has nobody to go to",
+            MailState::Dead { .. } => "has no recipient",
         };
         context.out.note(&format!("it {state}; `lanyard mailbox show {}` shows what becomes of it", mail.id));
         context.out.data(&mail.id.to_string())

@@ -97,7 +97,7 @@ const TASKS_MAX: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Merge {
-    /// The tasks: ids, aliases, or the ids of who works at them
+    /// Tasks: ids, aliases, or ids of their workers
     #[arg(value_name = "TASK", num_args = 1..=TASKS_MAX, value_parser = NonEmptyStringValueParser::new())]
     #[arg(required_unless_present = "plan")]
     tasks: Vec<String>,

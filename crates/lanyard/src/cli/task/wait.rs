@@ -13,7 +13,7 @@ use crate::render::task::{listing, sentence};
 
 /// Tasks of one wait: as many as one stream of records names.
 const TASKS_MAX: usize = 100;
-/// They have not ended, and nobody knows yet how they will.
+/// They have not ended yet.
 const STILL_OPEN: u8 = Exit::Pending as u8;
 
 pub(super) const EXAMPLES: &str = "\
@@ -30,7 +30,7 @@ within --timeout";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Wait {
-    /// The tasks: ids, aliases, or the ids of who works at them
+    /// Tasks: ids, aliases, or ids of their workers
     #[arg(value_name = "TASK", required = true, num_args = 1..=TASKS_MAX, value_parser = NonEmptyStringValueParser::new())]
     tasks: Vec<String>,
     /// How long to wait [default: until they have ended]

@@ -20,6 +20,8 @@ pub(super) struct Show<'a> {
     told: ToldItems,
     children: HashMap<SessionId, (String, ToldItems)>,
     tail: Tail,
+    /// The question that waits for an answer.
+    question: Option<String>,
     /// Line ends at the end of the agent's words so far; nothing before the first of them.
     newlines: Option<usize>,
     on_terminal: bool,
@@ -48,7 +50,7 @@ enum Tail {
     Words,
     /// What the agent thinks, which may go on.
     Thought,
-    /// A question; somebody is to type behind it.
+    /// A prompt; the answer is typed behind it.
     Question,
 }
 
@@ -60,6 +62,7 @@ impl<'a> Show<'a> {
             told: ToldItems::default(),
             children: HashMap::new(),
             tail: Tail::Done,
+            question: None,
             newlines: None,
             on_terminal: std::io::stdout().is_terminal(),
             dims: std::io::stderr().is_terminal() && !plain,
@@ -142,6 +145,7 @@ impl<'a> Show<'a> {
 
     /// Whoever was asked has ended the line.
     pub(super) fn typed(&mut self) {
+        self.question = None;
         if self.tail == Tail::Question {
             self.tail = Tail::Done;
         }
@@ -156,6 +160,24 @@ impl<'a> Show<'a> {
         self.fresh();
         self.context.out.question(question);
         self.tail = Tail::Question;
+        self.question = Some(question.to_owned());
+    }
+
+    /// The question needs no answer any more.
+    pub(super) fn unask(&mut self) {
+        self.question = None;
+    }
+
+    /// Whether output came after the question that waits for an answer.
+    pub(super) fn is_overwritten(&self) -> bool {
+        self.question.is_some() && self.tail != Tail::Question
+    }
+
+    /// Shows that question again, below what came since.
+    pub(super) fn ask_again(&mut self) {
+        if let Some(question) = self.question.clone().filter(|_| self.is_overwritten()) {
+            self.ask(&question);
+        }
     }
 
     /// Ends the line that is open on either stream.
@@ -191,7 +213,8 @@ fn lines(item: &TranscriptItem) -> Vec<String> {
         TranscriptItem::Tool(tool) => vec![format!("tool {}", tool.line())],
         TranscriptItem::Note(text) | TranscriptItem::Loud(text) => vec![text.clone()],
         TranscriptItem::Asks { gate, title } => {
-            vec![format!("asks: {title}"), format!("answer with `lanyard answer {gate} allow` or `… deny`")]
+            let how = format!("answer with `lanyard answer {gate} allow` or `… deny`");
+            vec![format!("asks for approval: {title}"), how]
         }
         TranscriptItem::Prompt { .. }
         | TranscriptItem::Words { .. }

@@ -121,7 +121,9 @@ impl HtmlForm {
             TranscriptItem::Tool(tool) => self.tool(tool),
             TranscriptItem::Note(text) => Self::line(at, "", text),
             TranscriptItem::Loud(text) => Self::line(at, "loud", text),
-            TranscriptItem::Asks { title, .. } => Self::line(at, "loud", &format!("asks: {title}")),
+            TranscriptItem::Asks { title, .. } => {
+                Self::line(at, "loud", &format!("asks for approval: {title}"))
+            }
             TranscriptItem::End { text, completed: true } => Self::line(at, "good", text),
             TranscriptItem::End { text, completed: false } => Self::line(at, "bad", text),
             TranscriptItem::Words { .. } | TranscriptItem::Thought(_) | TranscriptItem::Returned(_) => {

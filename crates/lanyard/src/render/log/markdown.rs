@@ -80,7 +80,9 @@ impl LogForm for MarkdownForm {
             TranscriptItem::Tool(tool) => self.tool(tool),
             TranscriptItem::Note(text) => line(at, &escaped(text)) + "\n",
             TranscriptItem::Loud(text) => line(at, &format!("**{}**", escaped(text))) + "\n",
-            TranscriptItem::Asks { title, .. } => line(at, &format!("**asks: {}**", escaped(title))) + "\n",
+            TranscriptItem::Asks { title, .. } => {
+                line(at, &format!("**asks for approval: {}**", escaped(title))) + "\n"
+            }
             TranscriptItem::End { text, .. } => line(at, &format!("**{}**", escaped(text))) + "\n",
             TranscriptItem::Words { .. } | TranscriptItem::Thought(_) | TranscriptItem::Returned(_) => {
                 String::new()

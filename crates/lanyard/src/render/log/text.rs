@@ -176,7 +176,7 @@ impl LogForm for TextForm {
             TranscriptItem::Note(text) => self.block(at, "· ", text, Some(Ink::Dim)),
             TranscriptItem::Loud(text) => self.block(at, "! ", text, Some(Ink::Yellow)),
             TranscriptItem::Asks { gate, title } => {
-                let asks = self.block(at, "? ", &format!("asks: {title}"), Some(Ink::Yellow));
+                let asks = self.block(at, "? ", &format!("asks for approval: {title}"), Some(Ink::Yellow));
                 let how = format!("{}  `lanyard answer {gate}` answers it\n", " ".repeat(MARGIN));
                 asks + &self.ink(Ink::Dim, how.trim_end()) + "\n"
             }

@@ -77,7 +77,7 @@ pub(super) fn control(event: &ControlEvent) -> Option<String> {
         ControlEvent::StopWithdrawn { .. } => Some("the stop was taken back".to_owned()),
         ControlEvent::GuidanceQueued { text, .. } => Some(format!("guidance: {}", one_line(text))),
         ControlEvent::StopApplied { level, channel, .. } => {
-            Some(format!("the agent was told to stop through {}, {}", channel.as_str(), stop_level(*level)))
+            Some(format!("the stop reached the agent through {}, {}", channel.as_str(), stop_level(*level)))
         }
         ControlEvent::EndBlocked { why } => Some(one_line(why)),
         ControlEvent::StopComplied { .. } => Some("the agent does what the stop asks for".to_owned()),

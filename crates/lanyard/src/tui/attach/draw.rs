@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::status::when;
 use super::{Aim, Mode, Model, Over};
 use crate::render::text::{fit, one_line, quoted};
 use crate::render::wrap::{columns, wrap};
@@ -21,7 +22,7 @@ const STEPS_SHOWN: usize = 4;
 
 const HELP: [(&str, &str); 20] = [
     ("Enter", "send what is typed; Ctrl-J or Alt-Enter: new line"),
-    ("Tab", "while a turn runs: queue, steer, interrupt, send if free"),
+    ("Tab", "while a turn runs: next, now, interrupt, send if free"),
     ("", "(after the turn, into it, instead of it, not at all)"),
     ("Up Down", "earlier prompts of this session, when nothing is typed"),
     ("Ctrl-A E W U K Y", "start, end; delete a word, to start, to end; put back"),
@@ -29,15 +30,15 @@ const HELP: [(&str, &str); 20] = [
     ("Alt-Up Alt-Down", "select a tool call; Enter or Ctrl-T opens and closes it"),
     ("Alt-T", "open or close all tool calls: output and diffs"),
     ("PgUp PgDn", "scroll; Shift-Up, Shift-Down by a row; Home, End"),
-    ("1 2 3 …", "answer the question shown; Esc puts it aside"),
+    ("1 2 3 …", "answer the approval shown; Esc puts it aside"),
     ("Ctrl-G", "type guidance for the running agent instead"),
-    ("Ctrl-O", "go to the session below that asks"),
+    ("Ctrl-O", "go to the session below that waits for approval"),
     ("Ctrl-S", "stop the session (asks first); once more raises the stop"),
     ("Ctrl-X", "take back a stop that is pending, below level 3"),
     ("Ctrl-C", "detach, cancel the turn, stop, or go on"),
     ("Ctrl-Q", "the queue: reorder, edit, withdraw, move up"),
     ("Alt-W", "take the right to write, or give it back"),
-    ("Alt-Y Alt-N", "let another write who asks, or not"),
+    ("Alt-Y Alt-N", "let the client write that asks to, or not"),
     ("Ctrl-D, q", "detach (q when nothing is typed)"),
     ("?", "this page (when nothing is typed)"),
 ];
@@ -150,7 +151,7 @@ fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
     if let Some(gate) = model.question() {
         let title = one_line(&gate.question.title);
         rows.extend(
-            wrap(&format!("asks: {title}"), width, "? ", "  ")
+            wrap(&format!("asks for approval: {title}"), width, "? ", "  ")
                 .into_iter()
                 .map(|row| (row, model.paint.loud())),
         );
@@ -168,7 +169,7 @@ fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
         rows.push((format!("  ({hint})"), model.paint.quiet()));
     }
     if let Some(asking) = &model.below {
-        let text = format!("? {} below asks: {}", asking.name, asking.session);
+        let text = format!("? {} below asks for approval: {}", asking.name, asking.session);
         rows.push((text, model.paint.loud()));
         rows.push(("  Ctrl-O goes there; Ctrl-D there comes back here".to_owned(), model.paint.quiet()));
     }
@@ -276,7 +277,7 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
             &["Enter opens and closes", "Alt-Up Alt-Down others", "Alt-T all", "Esc back"]
         }
         (Aim::Turn, _) if model.is_busy() => &[
-            "Tab delivery",
+            "Tab when",
             "Ctrl-D detach",
             "Ctrl-G guide",
             "Ctrl-S stop",
@@ -328,7 +329,7 @@ fn inbox(model: &Model, frame: &mut Frame<'_>) {
     let first = inbox.chosen.saturating_sub(height.saturating_sub(2));
     for (at, waiting) in inbox.waiting.iter().enumerate().skip(first).take(height.saturating_sub(1)) {
         let mark = if at == inbox.chosen { ">" } else { " " };
-        let text = format!("{mark} {} [{}] {}", at + 1, waiting.delivery, one_line(&waiting.prompt));
+        let text = format!("{mark} {} [{}] {}", at + 1, when(&waiting.delivery), one_line(&waiting.prompt));
         let style = if at == inbox.chosen { model.paint.chosen() } else { Style::new() };
         rows.push(Line::styled(fit(&text, width), style));
     }
@@ -341,7 +342,7 @@ fn inbox(model: &Model, frame: &mut Frame<'_>) {
     let foot = if width < 70 {
         "j k move · e edit · x withdraw · p s i · g go"
     } else {
-        "j k move · e edit · x withdraw · p front · s steer · i interrupt · P pause · g go"
+        "j k move · e edit · x withdraw · p front · s now · i interrupt · P pause · g go"
     };
     overlay(frame, "Queue", rows, foot);
 }

@@ -33,7 +33,7 @@ impl Inbox {
                     turn: one["turn"].as_str()?.to_owned(),
                     prompt: one["prompt"].as_str().unwrap_or_default().to_owned(),
                     delivery: one["delivery"].as_str().unwrap_or("queue").to_owned(),
-                    by: one["actor"]["name"].as_str().unwrap_or("somebody").to_owned(),
+                    by: one["actor"]["name"].as_str().unwrap_or("unknown").to_owned(),
                 })
             })
             .collect();

@@ -123,7 +123,7 @@ impl Model {
         }
     }
 
-    /// The words are given back, so that nobody types them again.
+    /// A refused message goes back into the line.
     fn not_taken(&mut self, sent: Sent, refused: &Refused) {
         if refused.code == "turn_uncertain" && self.over == Over::Nothing {
             self.over = Over::Again(sent);
@@ -134,7 +134,8 @@ impl Model {
         }
         match refused.code.as_str() {
             "writer_held" => {
-                let holder = self.writer().map_or_else(|| "somebody else".to_owned(), |one| one.name.clone());
+                let holder =
+                    self.writer().map_or_else(|| "another client".to_owned(), |one| one.name.clone());
                 let title = format!("not sent: {holder} writes here");
                 self.complain(&Refused { title, advice: "Alt-W asks for it".to_owned(), ..refused.clone() });
             }

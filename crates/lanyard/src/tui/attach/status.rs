@@ -28,7 +28,7 @@ impl Model {
             parts.push(format!("stop level {level}"));
         }
         if face.gates > 0 {
-            parts.push(count(face.gates, "question"));
+            parts.push(count(face.gates, "approval"));
         }
         parts.extend(self.tool_words(face));
         let queued = self.inbox.waiting.len();
@@ -103,9 +103,18 @@ impl Model {
             super::Aim::Turn => match self.delivery {
                 Delivery::Reject => "send if free> ".to_owned(),
                 Delivery::Queue | Delivery::Steer | Delivery::Interrupt => {
-                    format!("{}> ", self.delivery.as_str())
+                    format!("{}> ", when(self.delivery.as_str()))
                 }
             },
         }
+    }
+}
+
+/// The value of `send --when` for a delivery on the wire.
+pub(super) fn when(delivery: &str) -> &str {
+    match delivery {
+        "steer" => "now",
+        "queue" => "next",
+        other => other,
     }
 }

@@ -22,7 +22,7 @@ const ITEMS_MAX: usize = 5;
 const EVIDENCE_MAX: usize = 6;
 
 const HELP: [(&str, &str); 15] = [
-    ("f", "answer what a flow asks"),
+    ("f", "answer an approval of a flow"),
     ("Enter", "attach to the session"),
     ("s", "stop it; S stops all below it too"),
     ("g", "give it guidance"),
@@ -34,7 +34,7 @@ const HELP: [(&str, &str); 15] = [
     ("Up Down", "choose; PgUp, PgDn, Home and End go further"),
     ("q", "leave; sessions go on"),
     ("", ""),
-    ("!", "somebody is wanted: it asks, or was cut short"),
+    ("!", "needs you: waits for approval, or was interrupted"),
     ("*", "a turn runs"),
     ("-", "it is over"),
 ];
@@ -103,7 +103,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
     over(model, frame);
 }
 
-/// What flows ask, before everything else: nothing goes on there until somebody answers.
+/// Approvals of flows, before everything else: such a flow is blocked until it is answered.
 fn asking(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     for (at, held) in model.gates.shown().enumerate() {
         let entry = &held.entry;
@@ -158,13 +158,13 @@ fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let (running, wanted) = model.directory.tally();
     let wanted = match wanted {
         0 => String::new(),
-        1 => ", 1 wants somebody".to_owned(),
-        more => format!(", {more} want somebody"),
+        1 => ", 1 needs you".to_owned(),
+        more => format!(", {more} need you"),
     };
     let asking = match model.gates.len() {
         0 => String::new(),
-        1 => ", 1 flow asks".to_owned(),
-        more => format!(", {more} flows ask"),
+        1 => ", 1 flow waits for approval".to_owned(),
+        more => format!(", {more} flows wait for approval"),
     };
     let all = count(model.directory.len(), "session");
     let left = format!("lanyard top  {all}, {running} running{wanted}{asking}");

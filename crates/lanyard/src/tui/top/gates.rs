@@ -161,7 +161,7 @@ impl Model {
             return;
         }
         if !open.contains(&gate.id) {
-            answering.settle("no longer asked", self.now);
+            answering.settle("no longer open", self.now);
             return;
         }
         let Some(found) = self.gates.find(gate.id).map(|entry| entry.gate.clone()) else { return };
@@ -181,7 +181,7 @@ impl Model {
         self.gates.move_on();
         match next {
             Some(answering) => self.over = Over::Answer(Box::new(answering)),
-            None => self.say("no flow asks anything"),
+            None => self.say("no flow waits for approval"),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::tui::face::{Face, lasting};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words {
-    /// `!` somebody is wanted, `*` it runs, `-` it is over.
+    /// `!` needs an operator, `*` runs, `-` is over.
     pub(crate) mark: &'static str,
     pub(crate) state: String,
     pub(crate) lasting: String,
@@ -39,7 +39,7 @@ pub(crate) fn words(face: &Face, now: Timestamp) -> Words {
 fn notes(face: &Face) -> String {
     let mut parts = Vec::new();
     if face.gates > 0 {
-        parts.push(format!("asks {}", face.gates));
+        parts.push(format!("approvals {}", face.gates));
     }
     if let Some(level) = face.stop_level {
         parts.push(format!("stop {level}"));

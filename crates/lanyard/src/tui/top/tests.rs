@@ -100,11 +100,11 @@ fn families_those_that_want_somebody_first() {
         120,
         12,
         &expect![[r"
-            lanyard top  7 sessions, 3 running, 2 want somebody
+            lanyard top  7 sessions, 3 running, 2 need you
               STATE                 FOR   AGENT        SESSION                         LAST TOOL          WAITS, WHO IS THERE
             *>executing             10s   scripted     hub: tidy the docs              search             stop 1, 1 note, 2 queued,…
             * executing             10s   scripted     ├─ scout                                           stop 1, 1 note, 2 queued,…
-            ! executing             2m    scripted     └─ checker                      ask                asks 1
+            ! executing             2m    scripted     └─ checker                      ask                approvals 1
               idle                  2m    scripted        └─ checker's helper
             ! interrupted (crash)   2m    scripted     nightly build                                      uncertain
               idle                  2m    opencode     a question of style, with a ti…
@@ -123,11 +123,11 @@ fn a_narrow_screen() {
         60,
         12,
         &expect![[r"
-            lanyard top  7 sessions, 3 running, 2 want somebody
+            lanyard top  7 sessions, 3 running, 2 need you
               STATE        FOR  SESSION                   WAITS, WHO IS…
             *>executing    10s  hub: tidy the docs        stop 1, 1 not…
             * executing    10s  ├─ scout                  stop 1, 1 not…
-            ! executing    2m   └─ checker                asks 1
+            ! executing    2m   └─ checker                approvals 1
               idle         2m      └─ checker's helper
             ! interrupted… 2m   nightly build             uncertain
               idle         2m   a question of style, wit…
@@ -148,10 +148,10 @@ fn a_filter_keeps_what_matches_and_what_it_hangs_from() {
         90,
         8,
         &expect![[r#"
-            lanyard top  7 sessions, 3 running, 2 want somebody                      "helper": 3 shown
+            lanyard top  7 sessions, 3 running, 2 need you                           "helper": 3 shown
               STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
             *>executing      10s   scripted   hub: tidy the docs         search     stop 1, 1 note, 2…
-            ! executing      2m    scripted   └─ checker                 ask        asks 1
+            ! executing      2m    scripted   └─ checker                 ask        approvals 1
               idle           2m    scripted      └─ checker's helper
 
 
@@ -164,7 +164,7 @@ fn a_filter_keeps_what_matches_and_what_it_hangs_from() {
         90,
         6,
         &expect![[r#"
-            lanyard top  7 sessions, 3 running, 2 want somebody      "helper nothing like it": 0 shown
+            lanyard top  7 sessions, 3 running, 2 need you           "helper nothing like it": 0 shown
               STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
 
             none of 7 sessions matches "helper nothing like it"
@@ -216,11 +216,11 @@ fn what_cannot_be_undone_is_asked_about() {
         80,
         12,
         &expect![[r"
-            lanyard top  7 sessions, 3 running, 2 want somebody
+            lanyard top  7 sessions, 3 running, 2 need you
               STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
             *>executing      10s   scripted   hub: tidy the d… search     stop 1, 1 note, 2…
             * executing      10s   scripted   ├─ scout                    stop 1, 1 note, 2…
-            ! executing     ┌ Sure? ──────────────────────────────────────┐sks 1
+            ! executing     ┌ Sure? ──────────────────────────────────────┐pprovals 1
               idle          │ stop, with all below it, hub: tidy the docs │
             ! interrupted (…│ sess_00000000000000000000000001             │ncertain
               idle          └ y yes, any other key no ────────────────────┘
@@ -236,23 +236,23 @@ fn what_cannot_be_undone_is_asked_about() {
         80,
         18,
         &expect![[r"
-            lanyard top┌ Keys ──────────────────────────────────────────────────┐
-              STATE    │ f        answer what a flow asks                       │WHO IS THE…
-            *>executing│ Enter    attach to the session                         │ 1 note, 2…
-            * executing│ s        stop it; S stops all below it too             │ 1 note, 2…
-            ! executing│ g        give it guidance                              │
-              idle     │ c        cancel its turn                               │
-            ! interrupt│ r        resume: bring its agent back                  │in
-              idle     │ a        archive it, or bring it back from the archive │
-            - completed│ x        delete it                                     │
-                       │ /        filter by words; Esc shows all again          │
-                       │ Up Down  choose; PgUp, PgDn, Home and End go further   │
-                       │ q        leave; sessions go on                         │
-                       │                                                        │
-                       │ !        somebody is wanted: it asks, or was cut short │
-                       │ *        a turn runs                                   │
-                       │ -        it is over                                    │
-                       └ any key closes ────────────────────────────────────────┘
+            lanyard t┌ Keys ──────────────────────────────────────────────────────┐
+              STATE  │ f        answer an approval of a flow                      │O IS THE…
+            *>executi│ Enter    attach to the session                             │ note, 2…
+            * executi│ s        stop it; S stops all below it too                 │ note, 2…
+            ! executi│ g        give it guidance                                  │ 1
+              idle   │ c        cancel its turn                                   │
+            ! interru│ r        resume: bring its agent back                      │
+              idle   │ a        archive it, or bring it back from the archive     │
+            - complet│ x        delete it                                         │
+                     │ /        filter by words; Esc shows all again              │
+                     │ Up Down  choose; PgUp, PgDn, Home and End go further       │
+                     │ q        leave; sessions go on                             │
+                     │                                                            │
+                     │ !        needs you: waits for approval, or was interrupted │
+                     │ *        a turn runs                                       │
+                     │ -        it is over                                        │
+                     └ any key closes ────────────────────────────────────────────┘
             Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
         "]],
     );
@@ -376,24 +376,24 @@ fn what_flows_ask_stands_above_all_sessions() {
         100,
         12,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody, 2 flows ask
-        ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
-        ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
-          STATE          FOR   AGENT      SESSION                              LAST TOOL  WAITS, WHO IS THE…
-        *>executing      1m    scripted   hub: tidy the docs                   search     stop 1, 1 note, 2…
-        * executing      1m    scripted   ├─ scout                                        stop 1, 1 note, 2…
-        ! executing      3m    scripted   └─ checker                           ask        asks 1
-          idle           3m    scripted      └─ checker's helper
-        ! interrupted (… 3m    scripted   nightly build                                   uncertain
-          idle           3m    opencode   a question of style, with a title t…
-        - completed      3m    scripted   done long ago
-        f answer the flow · Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
-    "#]],
+            lanyard top  7 sessions, 3 running, 2 need you, 2 flows wait for approval
+            ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
+            ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
+              STATE          FOR   AGENT      SESSION                              LAST TOOL  WAITS, WHO IS THE…
+            *>executing      1m    scripted   hub: tidy the docs                   search     stop 1, 1 note, 2…
+            * executing      1m    scripted   ├─ scout                                        stop 1, 1 note, 2…
+            ! executing      3m    scripted   └─ checker                           ask        approvals 1
+              idle           3m    scripted      └─ checker's helper
+            ! interrupted (… 3m    scripted   nightly build                                   uncertain
+              idle           3m    opencode   a question of style, with a title t…
+            - completed      3m    scripted   done long ago
+            f answer the flow · Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
     );
     let mut many = asking(&[escalation(true), another(8), another(9), another(10), another(11)]);
     let text = picture(&mut many, 80, 12);
     assert!(text.contains("! and 2 more; f answers one after the other"), "{text}");
-    assert!(text.contains("5 flows ask"), "{text}");
+    assert!(text.contains("5 flows wait for approval"), "{text}");
 }
 
 /// S2-08: a letter, a name, words after a colon. S2-07: without them they are asked for.
@@ -437,27 +437,27 @@ fn the_dialogue_shows_what_it_is_about() {
         90,
         20,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody, 2 flows ask
-        ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
-        ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
-          STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
-        *>executing ┌ Release 1.0, Add the API (escalation) ────────────────────────┐1, 1 note, 2…
-        * executing │ The author needs a person: which key?                         │1, 1 note, 2…
-        ! executing │   P0 human_required  Which key?: staging or production        │1
-          idle      │   P1 auto_fix        Name the route                           │
-        ! interrupte│   | error: no key                                             │tain
-          idle      │   | at api.rs:12                                              │
-        - completed │                                                               │
-                    │ c  continue the same session, which keeps everything it knows │
-                    │ f  fix it in a new session                                    │
-                    │ o  override: let it pass as it is                             │
-                    │ q  abort the flow; `lanyard flow resume` takes it up again    │
-                    └ Tab next, Esc leaves it open ─────────────────────────────────┘
+            lanyard top  7 sessions, 3 running, 2 need you, 2 flows wait for approval
+            ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
+            ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
+              STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
+            *>executing ┌ Release 1.0, Add the API (escalation) ────────────────────────┐1, 1 note, 2…
+            * executing │ The author needs a person: which key?                         │1, 1 note, 2…
+            ! executing │   P0 human_required  Which key?: staging or production        │vals 1
+              idle      │   P1 auto_fix        Name the route                           │
+            ! interrupte│   | error: no key                                             │tain
+              idle      │   | at api.rs:12                                              │
+            - completed │                                                               │
+                        │ c  continue the same session, which keeps everything it knows │
+                        │ f  fix it in a new session                                    │
+                        │ o  override: let it pass as it is                             │
+                        │ q  abort the flow; `lanyard flow resume` takes it up again    │
+                        └ Tab next, Esc leaves it open ─────────────────────────────────┘
 
 
 
-        words for the agent (Enter: none) > use st▏
-    "#]],
+            message to the agent (Enter: none) > use st▏
+        "#]],
     );
 }
 
@@ -484,15 +484,15 @@ fn what_is_no_answer_is_a_toast_and_answers_nothing() {
 }
 
 #[test]
-fn a_gate_that_is_answered_elsewhere_is_no_longer_asked() {
+fn a_gate_that_is_answered_elsewhere_is_no_longer_open() {
     let mut model = asking(&[escalation(true), another(8)]);
     press(&mut model, "f");
     gates_came(&mut model, &[another(8)]);
-    assert!(picture(&mut model, 80, 12).contains("Settled: no longer asked."));
+    assert!(picture(&mut model, 80, 12).contains("Settled: no longer open."));
     press(&mut model, "esc f tab esc");
     gates_came(&mut model, &[]);
     press(&mut model, "f");
-    assert!(picture(&mut model, 80, 12).contains("no flow asks anything"));
+    assert!(picture(&mut model, 80, 12).contains("no flow waits for approval"));
 }
 
 #[test]
@@ -538,7 +538,7 @@ fn fnd_d1_a_gate_settled_elsewhere_stays_in_place_and_takes_nothing() {
         assert!(all.is_empty(), "{keys}: {all:?}");
     }
     let text = picture(&mut model, 80, 16);
-    assert!(text.contains("Settled: no longer asked.") && text.contains("- settled"), "{text}");
+    assert!(text.contains("Settled: no longer open.") && text.contains("- settled"), "{text}");
     // Enter closes it once it could be read; then the rows close up.
     settled(&mut model);
     press(&mut model, "enter");

@@ -94,10 +94,10 @@ fn plan_watch_shows_what_a_running_task_asks() {
     let stage = Stage::new();
     let plan = plan(&stage, "asking", &[("clean", "", "/ask rm -rf build")]);
     let mut watching = beside(&stage, &["plan", "watch", "asking"]);
-    said(&stage, "said", "clean  [>] running    asks: rm -rf build");
+    said(&stage, "said", "clean  [>] running    asks for approval: rm -rf build");
     for words in [&["plan", "show", "asking"][..], &["task", "ls"]] {
         let (_, shown, _) = out(&stage.daemon.lanyard(words));
-        assert!(shown.contains("asks: rm -rf build"), "{words:?}: {shown}");
+        assert!(shown.contains("asks for approval: rm -rf build"), "{words:?}: {shown}");
     }
     let entry = &keyed(&stage, &plan, "clean")["approvals"][0];
     let (gate, session) = (id(entry, "id"), id(entry, "session"));

@@ -79,7 +79,7 @@ fn a_certificate_that_is_not_trusted_is_said_so() {
     let stage = Stage::new(&config);
     let session = stage.session(&json!({}));
     for (name, word) in [
-        ("unknown", "not trusted: it is signed by nobody"),
+        ("unknown", "not trusted: neither the system"),
         ("misnamed", "not valid for name"),
         ("plain", "no TLS connection"),
     ] {

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::kit::{CLEARED, INHERITED, Stage, ask};
 
 /// Commands of an operator, as a hostile agent would use them.
-const OPERATORS: [&str; 25] = [
+const OPERATORS: [&str; 26] = [
     "ls",
-    "gates",
+    "approvals",
     "answer gate_00000000000000000000000001 allow",
     "memory policy $LANYARD_SESSION --mode full",
     "token ls",
@@ -27,6 +27,7 @@ const OPERATORS: [&str; 25] = [
     "up --detach",
     "doctor",
     "reload",
+    "worktree trust",
     "config set daemon.default_agent evil",
     "demo",
     "open",

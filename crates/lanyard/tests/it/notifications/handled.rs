@@ -196,7 +196,7 @@ fn gates_and_spent_budgets_are_told_of_while_they_last() {
     assert!(warned["text"].as_str().unwrap().starts_with("4 of 5 tool calls."), "{warned}");
     let asking = begin(&daemon, "a", "/ask May I go on?");
     let told = until("the gate", || of(&daemon, "gate_waiting").pop());
-    assert_eq!((&told["session"], &told["title"]), (&json!(asking), &json!("Asked: May I go on?")));
+    assert_eq!((&told["session"], &told["title"]), (&json!(asking), &json!("Approval: May I go on?")));
     daemon.restart_with(Setup::default().config(&config));
     until("it is looked at again", || Some(of(&daemon, "gate_waiting")).filter(|found| found.len() == 1));
     let gate = told["subject"].as_str().unwrap();
@@ -236,7 +236,7 @@ fn the_command_line_lists_changes_and_takes_away() {
     let (ok, _, said) = run(&["notifications", "snooze", id, "--for", "soon"]);
     assert!(!ok && said.contains("30m"), "{said}");
     let (ok, _, said) = run(&["notifications", "ack", id]);
-    assert!(!ok && said.contains("stays so"), "{said}");
+    assert!(!ok && said.contains("stays dismissed"), "{said}");
     let (ok, text, _) = run(&["metrics"]);
     assert!(ok && text.contains("continuity       ok") && text.contains("sessions created"), "{text}");
 }

@@ -12,8 +12,8 @@ fn a_question_waits_until_somebody_answers_and_the_first_answer_stands() {
     let gate = shown["gates"][0]["id"].as_str().unwrap().to_owned();
     let all = stage.get("/gates");
     assert_eq!((&all["gates"][0]["id"], &all["gates"][0]["session"]), (&json!(gate), &json!(session)));
-    assert!(text(&stage.lanyard(&["gates"]).stdout).contains("May I count?"));
-    assert!(text(&stage.lanyard(&["show", &session]).stdout).contains("\nasks         gate_"));
+    assert!(text(&stage.lanyard(&["approvals"]).stdout).contains("May I count?"));
+    assert!(text(&stage.lanyard(&["show", &session]).stdout).contains("\napproval     gate_"));
 
     let path = format!("/sessions/{session}/gates/{gate}");
     let unknown = stage.post(&path, &json!({"option": "maybe"}));
@@ -46,7 +46,7 @@ fn a_question_waits_until_somebody_answers_and_the_first_answer_stands() {
     let conflict = stage.lanyard(&["answer", &gate, "deny", "--session", &session]);
     assert_eq!(conflict.status.code(), Some(1));
     assert!(text(&conflict.stderr).contains("[gate_already_answered]"), "{}", text(&conflict.stderr));
-    assert!(text(&stage.lanyard(&["gates", &session]).stdout).contains("by "));
+    assert!(text(&stage.lanyard(&["approvals", &session]).stdout).contains("by "));
 }
 
 #[test]
@@ -58,6 +58,10 @@ fn a_session_can_be_answered_when_it_asks_one_thing() {
     assert!(answered.status.success(), "{}", text(&answered.stderr));
     stage.until_at_rest(&session);
     let nothing = stage.lanyard(&["answer", &session, "deny"]);
-    assert!(text(&nothing.stderr).contains("asks nothing [gate_not_open]"), "{}", text(&nothing.stderr));
-    assert_eq!(text(&stage.lanyard(&["gates"]).stderr), "nobody asks anything\n");
+    assert!(
+        text(&nothing.stderr).contains("has no open approval [gate_not_open]"),
+        "{}",
+        text(&nothing.stderr)
+    );
+    assert_eq!(text(&stage.lanyard(&["approvals"]).stderr), "no approval is open\n");
 }

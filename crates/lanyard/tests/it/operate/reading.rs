@@ -177,24 +177,26 @@ fn a_diff_is_what_the_session_did() {
 #[test]
 fn a_question_is_shown_whole_and_answered_at_a_prompt() {
     let stage = Stage::new();
-    let nobody = typed(&stage, &["gate"], "");
-    assert!(nobody.status.success() && text(&nobody.stderr).contains("nobody asks anything"));
+    let nobody = typed(&stage, &["answer"], "");
+    assert!(nobody.status.success() && text(&nobody.stderr).contains("no approval is open"));
     let long = format!("May I remove {}?", "a/very/long/path/".repeat(12));
     let session = stage.detached(&format!("/ask {long}"));
     stage.until(&session, |shown| shown["gates"] != json!([]));
-    let shown = ok(&stage, &["gates"]);
+    let shown = ok(&stage, &["approvals"]);
     let workspace = stage.workspace().display().to_string();
-    for words in [&long, &session, &workspace, "\"/ask May I", "scripted asks, ", "1  ", "(allow_once)"] {
+    for words in
+        [&long, &session, &workspace, "\"/ask May I", "scripted asks for approval, ", "1  ", "(allow_once)"]
+    {
         assert!(shown.contains(words), "{words:?} is missing in\n{shown}");
     }
-    let rows: Value = serde_json::from_str(&ok(&stage, &["gates", "--json"])).unwrap();
+    let rows: Value = serde_json::from_str(&ok(&stage, &["approvals", "--json"])).unwrap();
     let row = &rows["items"][0];
     assert_eq!(row["workspace"], json!(workspace), "{row:#}");
     assert!(row["session_title"].as_str().unwrap().starts_with("/ask May I"), "{row:#}");
 
-    let silent = typed(&stage, &["gate"], "");
+    let silent = typed(&stage, &["answer"], "");
     assert_eq!(silent.status.code(), Some(4), "{}", text(&silent.stderr));
-    let answered = typed(&stage, &["gate", &session], "maybe\n\n1\n");
+    let answered = typed(&stage, &["answer", &session], "maybe\n\n1\n");
     let told = text(&answered.stderr);
     assert!(answered.status.success(), "{told}");
     assert!(
@@ -223,11 +225,11 @@ fn of_several_questions_one_is_named() {
     for session in &sessions {
         stage.until(session, |shown| shown["gates"] != json!([]));
     }
-    let several = typed(&stage, &["gate"], "1\n");
+    let several = typed(&stage, &["answer"], "1\n");
     assert_eq!(several.status.code(), Some(1));
     let (shown, told) = (text(&several.stdout), text(&several.stderr));
     assert!(shown.contains("One?") && shown.contains("Two?"), "{shown}");
-    assert!(told.contains("2 questions wait [gate_ambiguous]"), "{told}");
+    assert!(told.contains("2 approvals wait [gate_ambiguous]"), "{told}");
 }
 
 /// One screen: a halt, what needs a person, what runs, each with the command that comes next.
@@ -247,9 +249,9 @@ fn status_shows_what_needs_a_person_and_what_runs() {
     let shown = ok(&stage, &["status"]);
     let gate = stage.get("/gates")["gates"][0]["id"].as_str().unwrap().to_owned();
     for words in [
-        "waiting for an answer (1)\n",
+        "waiting for approval (1)\n",
         "  May I count? (scripted ",
-        &format!("\n      lanyard gate {gate}\n"),
+        &format!("\n      lanyard answer {gate}\n"),
         "failed (1)\n",
         &format!("\n      lanyard log {failed} --since turn\n"),
         "ready for review (1)\n",

@@ -120,7 +120,7 @@ fn a_session_is_guided_answered_and_stopped_from_its_screen() {
     let stage = Stage::new();
     let id = stage.detached("/ask Count the files here\n/say counted\n/wait 60000");
     let mut terminal = attached(&stage, &id);
-    terminal.until_shows("asks: Count the files here");
+    terminal.until_shows("asks for approval: Count the files here");
     terminal.until_shows("press a number");
     // Pressed until it counts: a question that has just come is not answered by what was typed before it.
     for _ in 0..100 {
@@ -164,11 +164,11 @@ fn a_message_waits_its_turn_and_is_withdrawn() {
     let mut terminal = attached(&stage, &id);
     terminal.until_shows("working");
     terminal.press("/say later");
-    terminal.until_shows("queue> /say later");
+    terminal.until_shows("next> /say later");
     terminal.press("\r");
     terminal.until_shows("1 queued");
     terminal.press(CTRL_Q);
-    terminal.until_shows("> 1 [queue] /say later");
+    terminal.until_shows("> 1 [next] /say later");
     terminal.press("x");
     terminal.until_shows("nothing waits");
     terminal.press("\u{1b}");

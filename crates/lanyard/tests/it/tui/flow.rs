@@ -24,7 +24,7 @@ fn a_flow_is_answered_where_it_is_watched() {
     terminal.press("x\r");
     terminal.until_shows("`x` is no answer; type c (continue-session), f (fix)");
     terminal.press("c\r");
-    terminal.until_shows("words for the agent (Enter: none) >");
+    terminal.until_shows("message to the agent (Enter: none) >");
     terminal.press("the staging key\r");
     terminal.until_shows("told \"the staging key\"");
     let first = desk.gate_after("")["id"].as_str().unwrap().to_owned();
@@ -34,7 +34,7 @@ fn a_flow_is_answered_where_it_is_watched() {
     terminal.until_shows(&format!("gate_{} stays open", end_of(&first)));
 
     // S2-B01: from another surface the same gate is open.
-    let mut prompt = Terminal::lanyard(&desk.stage.daemon, &["gate"], 160, 40);
+    let mut prompt = Terminal::lanyard(&desk.stage.daemon, &["answer"], 160, 40);
     prompt.until_shows("c/f/o/q >");
     prompt.press("o\r");
     assert_eq!(prompt.ended(), Some(0));
@@ -50,7 +50,7 @@ fn a_flow_is_answered_on_the_screen_of_all_sessions() {
     desk.stage.lanyard(&["flow", "run", &desk.plan(), "--detach"]);
     let gate = desk.gate_after("")["id"].clone();
     let mut terminal = Terminal::lanyard(&desk.stage.daemon, &["top"], 120, 30);
-    terminal.until_shows("1 flow asks");
+    terminal.until_shows("1 flow waits for approval");
     terminal.until_shows("The author needs a person: which key?");
     terminal.press("f");
     // Keys count once the question could be read.
@@ -76,7 +76,7 @@ fn fnd_n6_a_permission_is_given_where_the_flow_is_watched() {
     let desk = Desk::new(ASKS);
     desk.let_go();
     let mut terminal = Terminal::lanyard(&desk.stage.daemon, &["flow", "run", &desk.plan()], 160, 60);
-    terminal.until_shows("asks: May I write?");
+    terminal.until_shows("asks for approval: May I write?");
     terminal.until_shows("a = allow, d = deny");
     let first =
         desk.until("gates", |list| list["gates"].as_array()?.first()?["id"].as_str().map(str::to_owned));

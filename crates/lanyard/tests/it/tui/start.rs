@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::terminal::Terminal;
-use crate::support::{Daemon, Setup};
+use crate::support::{Daemon, Setup, binary};
 
 /// A machine with two agents, one of which is signed in, and nothing of Lanyard's.
 struct Machine {
@@ -40,6 +40,7 @@ impl Machine {
             ("HOME", home),
             ("LY_TEST_FOLDER", mark.as_str()),
             ("XDG_DATA_HOME", ""),
+            ("XDG_CONFIG_HOME", ""),
             ("CODEX_HOME", ""),
             ("CLAUDE_CONFIG_DIR", ""),
             ("OPENAI_API_KEY", ""),
@@ -50,6 +51,24 @@ impl Machine {
             ("LANYARD_SESSION", ""),
         ];
         Terminal::with_env(&self.daemon, words, &env, (140, 50))
+    }
+
+    /// A manager that starts the daemon when it is told to start the unit; the file of its calls.
+    fn systemd(&self) -> PathBuf {
+        let (calls, program) = (self.folder.path().join("calls"), self.folder.path().join("bin/systemctl"));
+        let (lanyard, home) = (binary().display(), self.daemon.home());
+        let script = format!(
+            "#!/bin/sh\nshift 2\necho \"$@\" >> {calls}\ncase \"$1\" in\n\
+             show) printf 'LoadState=not-found\\nActiveState=inactive\\nMainPID=0\\n';;\n\
+             start|restart) env -u LANYARD_NO_START {lanyard} up --detach --listen 127.0.0.1:0 --data-dir {home} \
+             --config {config} >/dev/null 2>&1;;\nesac\n",
+            calls = calls.display(),
+            home = home.display(),
+            config = self.daemon.config().display(),
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        calls
     }
 
     fn hooks(&self) -> [PathBuf; 2] {
@@ -98,6 +117,47 @@ fn a_new_user_presses_enter_and_has_a_config_and_a_daemon() {
     assert!(machine.daemon.lanyard(&["down"]).status.success());
 }
 
+/// Issue 22: where the user has a systemd, the daemon is offered as its service.
+#[test]
+fn a_user_with_systemd_is_offered_the_service() {
+    let machine = Machine::new(&["codex"]);
+    let calls = machine.systemd();
+    let mut terminal = machine.lanyard(&[]);
+    terminal.until_shows("hooks for codex");
+    terminal.press("\n");
+    terminal.until_shows("Write the config to");
+    terminal.press("\n");
+    terminal.until_shows("Install the daemon as a service of your systemd?");
+    assert!(!machine.daemon.config().exists(), "nothing before the end");
+    terminal.press("\n");
+    let shown = terminal.until_shows("lanyard --help");
+    assert_eq!(terminal.ended(), Some(0), "{shown}");
+    let calls = std::fs::read_to_string(calls).unwrap();
+    assert!(calls.contains("enable lanyard.service") && calls.contains("restart lanyard.service"), "{calls}");
+    let unit = machine.folder.path().join(".config/systemd/user/lanyard.service");
+    assert!(std::fs::read_to_string(unit).unwrap().contains("KillMode=process"));
+    assert!(machine.daemon.lanyard(&["down"]).status.success());
+}
+
+/// Issue 22: where there is none, that is said, and the daemon is started as before.
+#[test]
+fn a_user_without_systemd_is_told_why_there_is_no_service() {
+    let machine = Machine::new(&["codex"]);
+    let systemctl = machine.folder.path().join("bin/systemctl");
+    std::fs::write(&systemctl, "#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n").unwrap();
+    std::fs::set_permissions(&systemctl, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut terminal = machine.lanyard(&[]);
+    terminal.until_shows("hooks for codex");
+    terminal.press("\n");
+    terminal.until_shows("Write the config to");
+    terminal.press("\n");
+    let shown = terminal.until_shows("Start the daemon now?");
+    assert!(shown.contains("The daemon cannot be a service here: the systemd of this user"), "{shown}");
+    terminal.press("n\n");
+    terminal.until_shows("lanyard --help");
+    assert_eq!(terminal.ended(), Some(0));
+}
+
 #[test]
 fn ctrl_c_at_any_question_leaves_nothing() {
     for questions in 0..5 {
@@ -133,7 +193,9 @@ fn answers_that_make_no_sense_are_asked_again_and_a_no_writes_nothing() {
     terminal.until_shows("hooks for claude");
     terminal.press("maybe\n");
     terminal.until_shows("Please answer y or n.");
-    terminal.press("\n\n");
+    terminal.press("\n");
+    terminal.until_shows("hooks for codex");
+    terminal.press("\n");
     terminal.until_shows("Write the config to");
     terminal.press("n\n");
     let shown = terminal.until_shows("[start_declined]");

@@ -235,6 +235,15 @@ impl Screen {
             |nth: usize| words.split(';').nth(nth).and_then(|word| word.parse::<usize>().ok()).unwrap_or(1);
         match bytes[end] {
             b'H' => self.at = (number(1).max(1) - 1, number(0).max(1) - 1),
+            b'A' => self.at.1 = self.at.1.saturating_sub(number(0).max(1)),
+            // From the cursor on.
+            b'J' if matches!(words.as_str(), "" | "0") => {
+                let (column, row) = self.at;
+                for (nth, cells) in self.cells.iter_mut().enumerate().skip(row) {
+                    let from = if nth == row { column.min(cells.len()) } else { 0 };
+                    cells[from..].iter_mut().for_each(|cell| " ".clone_into(cell));
+                }
+            }
             b'J' => self.cells.iter_mut().flatten().for_each(|cell| " ".clone_into(cell)),
             b'K' => {
                 let (from, row) = self.at;

@@ -52,10 +52,10 @@ fn a_question_comes_first() {
     stage.until_at_rest(&quiet);
     stage.detached("/ask May I\n/wait 60000");
     let terminal = Terminal::lanyard(&stage.daemon, &["top"], 120, 20);
-    terminal.until_shows("asks 1");
+    terminal.until_shows("approvals 1");
     let shown = terminal.text();
     let row = shown.lines().nth(2).unwrap();
     assert!(row.starts_with('!'), "{shown}");
     let once = text(&stage.lanyard(&["top", "--once"]).stdout);
-    assert!(once.contains("asks 1"), "{once}");
+    assert!(once.contains("approvals 1"), "{once}");
 }

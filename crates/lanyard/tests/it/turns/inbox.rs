@@ -150,7 +150,7 @@ fn the_command_line_sends_lists_and_changes() {
     let (turn, told) = run(&["send", id, "--detach", "--when", "next", "test it"]);
     assert!(told.contains("waits for its turn"), "{told}");
     let (listed, _) = run(&["inbox", id]);
-    assert!(listed.contains("test it") && listed.contains("queue"), "{listed}");
+    assert!(listed.contains("test it") && listed.contains("  next  "), "{listed}");
     run(&["inbox", id, "edit", turn.trim(), "--prompt", "test it twice"]);
     run(&["inbox", id, "promote", turn.trim()]);
     run(&["inbox", id, "pause"]);

@@ -85,9 +85,9 @@ export function mark(event: Event): Line | null {
     case 'context.checkpoint':
       return quiet('flag', `Checkpoint at ${event.data.position}, ${words(event.data.reason)}`)
     case 'context.snapshot':
-      return quiet('archive', `Snapshot ${event.data.name}, ${plural(event.data.files_changed, 'file')} changed`)
+      return quiet('archive', `Checkpoint ${event.data.name}, ${plural(event.data.files_changed, 'file')} changed`)
     case 'context.snapshot_skipped':
-      return quiet('archive', `No snapshot: ${words(event.data.code)}`)
+      return quiet('archive', `No checkpoint: ${words(event.data.code)}`)
     case 'context.rolled_back':
       return line('archive', `Workspace rolled back to ${event.data.to} by ${by}; ${event.data.from} has what was there before`, 'warn')
     case 'context.issue_seen':

@@ -42,8 +42,8 @@ fn a_running_turn() {
             · bash cargo test login …
             The test still
             executing 11s · tool bash cargo test login · writer: free · also here: ann (web)
-            queue> and then▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            next> and then▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -71,8 +71,8 @@ fn a_wide_screen() {
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · 1 note waits · writer: operator (web)
-            queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · Ctrl-C leave … · Ctrl-Q queue · ? help
+            next> ▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · Ctrl-C leave … · Ctrl-Q queue · ? help
         "#]],
     );
 }
@@ -98,13 +98,13 @@ fn a_narrow_screen_with_a_question() {
             ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
-            ? asks: Run `rm -rf build`?
+            ? asks for approval: Run `rm -rf build`?
               1 Allow once   2 Always allow   3 Reject
               (press a number, Esc to put it aside)
-            executing 11s · 1 question · tool bash cargo test login
+            executing 11s · 1 approval · tool bash cargo test login
             writer: free
-            queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · ? help
+            next> ▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · ? help
         "#]],
     );
 }
@@ -127,12 +127,12 @@ fn a_question_is_open() {
             ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
-            ? asks: Run `rm -rf build`?
+            ? asks for approval: Run `rm -rf build`?
               1 Allow once   2 Always allow   3 Reject
               (press a number, Esc to put it aside)
-            executing 11s · 1 question · tool bash cargo test login · writer: free
-            queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            executing 11s · 1 approval · tool bash cargo test login · writer: free
+            next> ▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -176,8 +176,8 @@ fn a_stop_rises() {
               request: raised to level 2 (immediate)
             executing, stopping 11s · stop level 2 · tool bash cargo test login
             writer: free
-            queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            next> ▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -197,18 +197,18 @@ fn the_queue() {
 
 
 
-                  ┌ Queue ──────────────────────────────────────────────────────────────────────────────┐
-                  │   1 [queue] then the docs                                                           │
-                  │ > 2 [queue] and a changelog line with its number                                    │
-            > fix │ it waits (interrupted): g lets it go on                                             │
-            ┊ Firs└ j k move · e edit · x withdraw · p front · s steer · i interrupt · P pause · g go ──┘
+                   ┌ Queue ────────────────────────────────────────────────────────────────────────────┐
+                   │   1 [next] then the docs                                                          │
+                   │ > 2 [next] and a changelog line with its number                                   │
+            > fix t│ it waits (interrupted): g lets it go on                                           │
+            ┊ First└ j k move · e edit · x withdraw · p front · s now · i interrupt · P pause · g go ──┘
             I will run the test first, and then look at what it says about the login form and its handler.
             ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · 2 queued, waits (interrupted) · writer: free
-            queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · Ctrl-C leave … · ? help
+            next>
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · Ctrl-C leave … · ? help
         "#]],
     );
     check(
@@ -220,16 +220,16 @@ fn the_queue() {
 
 
             > fix the failing login test
-            ┊ Fi┌ Queue ───────────────────────────────────────────┐
-            I wi│   1 [queue] then the docs                        │
-            abou│ > 2 [queue] and a changelog line with its number │
-            ▸ ba│ it waits (interrupted): g lets it go on          │
-            · fi└ j k move · e edit · x withdraw · p s i · g go ───┘
+            ┊ Fi┌ Queue ──────────────────────────────────────────┐
+            I wi│   1 [next] then the docs                        │s
+            abou│ > 2 [next] and a changelog line with its number │
+            ▸ ba│ it waits (interrupted): g lets it go on         │
+            · fi└ j k move · e edit · x withdraw · p s i · g go ──┘
             · bash cargo test login …
             executing 11s · tool bash cargo test login
             2 queued, waits (interrupted) · writer: free
-            queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · ? help
+            next>
+            Tab when · Ctrl-D detach · Ctrl-G guide · ? help
         "#]],
     );
 }
@@ -255,8 +255,8 @@ fn another_asks_to_write() {
             ! ann (web) asks to write here (8s left)
               y lets them, n keeps it with you; Alt-Y, Alt-N while typing
             executing 11s · tool bash cargo test login · writer: you
-            queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            next> ▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -274,7 +274,7 @@ fn the_page_of_keys() {
 
                   ┌ Keys ──────────────────────────────────────────────────────────────────────┐
                   │ Enter             send what is typed; Ctrl-J or Alt-Enter: new line        │
-                  │ Tab               while a turn runs: queue, steer, interrupt, send if free │
+                  │ Tab               while a turn runs: next, now, interrupt, send if free    │
                   │                   (after the turn, into it, instead of it, not at all)     │
                   │ Up Down           earlier prompts of this session, when nothing is typed   │
                   │ Ctrl-A E W U K Y  start, end; delete a word, to start, to end; put back    │
@@ -282,20 +282,20 @@ fn the_page_of_keys() {
                   │ Alt-Up Alt-Down   select a tool call; Enter or Ctrl-T opens and closes it  │
                   │ Alt-T             open or close all tool calls: output and diffs           │
                   │ PgUp PgDn         scroll; Shift-Up, Shift-Down by a row; Home, End         │
-                  │ 1 2 3 …           answer the question shown; Esc puts it aside             │
+                  │ 1 2 3 …           answer the approval shown; Esc puts it aside             │
                   │ Ctrl-G            type guidance for the running agent instead              │
-                  │ Ctrl-O            go to the session below that asks                        │
+                  │ Ctrl-O            go to the session below that waits for approval          │
                   │ Ctrl-S            stop the session (asks first); once more raises the stop │
             > fix │ Ctrl-X            take back a stop that is pending, below level 3          │
             ┊ Firs│ Ctrl-C            detach, cancel the turn, stop, or go on                  │
             I will│ Ctrl-Q            the queue: reorder, edit, withdraw, move up              │s
             handle│ Alt-W             take the right to write, or give it back                 │
-            ▸ bash│ Alt-Y Alt-N       let another write who asks, or not                       │
+            ▸ bash│ Alt-Y Alt-N       let the client write that asks to, or not                │
             · file│ Ctrl-D, q         detach (q when nothing is typed)                         │
             · bash│ ?                 this page (when nothing is typed)                        │
             execut└ any key closes ────────────────────────────────────────────────────────────┘
-            queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            next>
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -323,8 +323,8 @@ fn leaving_is_asked_about() {
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · writer: free
-            queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            next>
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -353,8 +353,8 @@ fn a_turn_that_may_have_run() {
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · writer: free
-            queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            next>
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -418,10 +418,10 @@ fn the_daemon_is_away_and_something_is_typed_over_several_rows() {
             · bash cargo test login …
             no daemon: `lanyard up` starts it · executing 11s
             tool bash cargo test login · writer: free
-            queue> a long message that does not fit into one
-                   row of so narrow a screen
-                   and more▏
-            Tab delivery · Ctrl-D detach · ? help
+            next> a long message that does not fit into one r
+                  ow of so narrow a screen
+                  and more▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · ? help
         "#]],
     );
 }
@@ -443,8 +443,8 @@ fn scrolled_up() {
             about the login form and its handler.
             executing 11s · tool bash cargo test login · writer: free
             3 rows below
-            queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · ? help
+            next> ▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · ? help
         "#]],
     );
 }
@@ -467,11 +467,11 @@ fn a_session_below_asks() {
             ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
-            ? checker below asks: sess_01m7n5djg0fayvh8t5cxyjkdnc
+            ? checker below asks for approval: sess_01m7n5djg0fayvh8t5cxyjkdnc
               Ctrl-O goes there; Ctrl-D there comes back here
             executing 11s · tool bash cargo test login · writer: free
-            queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+            next> ▏
+            Tab when · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
     let gone = press(&mut model, "ctrl-o");
@@ -495,29 +495,29 @@ fn a_tool_call_is_selected_and_opened() {
         80,
         22,
         &expect![[r#"
-        scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
+            scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
 
 
 
 
 
 
-        > fix the failing login test
-        ┊ First the test, then the code it tests.
-        I will run the test first, and then look at what it says about the login form
-        and its handler.
-        ▸ bash cargo test login: failed, 1 test failed
-        · file src/login.rs +3 -1
-        · bash cargo test login …
-        ▾ edit src/login.rs: ok
-          src/login.rs
-          │   a
-          │ - b
-          │ + c
-        executing 11s · last tool edit src/login.rs · writer: free
-        queue> ▏
-        Enter opens and closes · Alt-Up Alt-Down others · Alt-T all · Esc back · ? help
-    "#]],
+            > fix the failing login test
+            ┊ First the test, then the code it tests.
+            I will run the test first, and then look at what it says about the login form
+            and its handler.
+            ▸ bash cargo test login: failed, 1 test failed
+            · file src/login.rs +3 -1
+            · bash cargo test login …
+            ▾ edit src/login.rs: ok
+              src/login.rs
+              │   a
+              │ - b
+              │ + c
+            executing 11s · last tool edit src/login.rs · writer: free
+            next> ▏
+            Enter opens and closes · Alt-Up Alt-Down others · Alt-T all · Esc back · ? help
+        "#]],
     );
     press(&mut model, "alt-t");
     check(
@@ -525,7 +525,7 @@ fn a_tool_call_is_selected_and_opened() {
         80,
         26,
         &expect![[r#"
-        scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
+            scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
 
 
 
@@ -534,24 +534,24 @@ fn a_tool_call_is_selected_and_opened() {
 
 
 
-        > fix the failing login test
-        ┊ First the test, then the code it tests.
-        I will run the test first, and then look at what it says about the login form
-        and its handler.
-        ▾ bash cargo test login: failed, 1 test failed
-          output
-          │ 1 test failed
-        · file src/login.rs +3 -1
-        · bash cargo test login …
-        ▾ edit src/login.rs: ok
-          src/login.rs
-          │   a
-          │ - b
-          │ + c
-        executing 11s · last tool edit src/login.rs · writer: free
-        queue> ▏
-        all tool calls are open
-    "#]],
+            > fix the failing login test
+            ┊ First the test, then the code it tests.
+            I will run the test first, and then look at what it says about the login form
+            and its handler.
+            ▾ bash cargo test login: failed, 1 test failed
+              output
+              │ 1 test failed
+            · file src/login.rs +3 -1
+            · bash cargo test login …
+            ▾ edit src/login.rs: ok
+              src/login.rs
+              │   a
+              │ - b
+              │ + c
+            executing 11s · last tool edit src/login.rs · writer: free
+            next> ▏
+            all tool calls are open
+        "#]],
     );
     press(&mut model, "alt-t esc");
     assert!(!model.transcript.is_selecting());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lanyard_core::Record as _;
+use lanyard_core::task::mail::{Sender, waits_for_next_run};
 use lanyard_core::task::{
     Mail, MailKind, MailState, MailTo, ParentEnd, Task, TaskEnvelope, TaskEvent, TaskState,
 };
@@ -76,14 +77,16 @@ fn mails(sim: &Sim) -> Vec<Mail> {
     all.into_iter().map(|mail| serde_json::from_value(mail).unwrap()).collect()
 }
 
-/// It waits in the box of a parent that ended, as its sender declared (S4-B09).
+/// It waits in the box of a parent that ended, as its sender declared (S4-B09), or as a word from above for the next run.
 fn waits(sim: &Sim, mail: &Mail) -> bool {
     let declared = mail.from.task.and_then(|task| sim.seen.get(&task.to_string()));
     let MailTo::Task(to) = mail.to else { return false };
-    mail.state == MailState::Pending
-        && sim.seen.get(&to.to_string()).is_some_and(is_ended)
-        && declared
-            .is_some_and(|task| task["when_parent_ends"] == serde_json::to_value(ParentEnd::Wait).unwrap())
+    let Some(to) = sim.seen.get(&to.to_string()).filter(|to| is_ended(to)) else { return false };
+    let state: TaskState = serde_json::from_value(to["state"].clone()).unwrap();
+    let for_next_run = mail.from.operator && waits_for_next_run(state, Sender::Above);
+    let by_sender = declared
+        .is_some_and(|task| task["when_parent_ends"] == serde_json::to_value(ParentEnd::Wait).unwrap());
+    mail.state == MailState::Pending && (for_next_run || by_sender)
 }
 
 /// One end of a task, of which somebody was to hear.

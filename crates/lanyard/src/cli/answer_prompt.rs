@@ -1,16 +1,15 @@
-//! `lanyard gate`: the prompt at which questions of agents and flows are answered.
+//! The prompt of `lanyard answer`: approvals of agents and flows are answered there.
 
 use std::io::IsTerminal;
 
-use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::types::{FlowAnswer, FlowGateEntry, FlowView, GateEntry, GateList};
 use lanyard_core::session::GateStatus;
 use lanyard_core::{FlowId, GateId, Outcome};
 use serde::Serialize;
 
+use super::approvals::cards;
 use super::ask::{Keyboard, can_ask};
 use super::flow;
-use super::gates::cards;
 use crate::client::{AN_ASKER, Client, Route};
 use crate::context::{Context, daemon_now};
 use crate::dialogue::{Dialogue, Next, approval_prompt, read_approval};
@@ -20,37 +19,7 @@ use crate::render::flow_gate::open_gate;
 use crate::render::gate_card::gate_card;
 use crate::render::text::{count, one_line, quoted};
 
-const EXAMPLES: &str = "\
-Shows what an agent or a flow asks and what can be answered, and reads the answer from stdin. An
-agent is answered with the number of an option, its name, `a` (allow) or `d` (deny); a flow with a
-letter (`c`) or its name (`continue-session`). Words for the agent follow a colon, as in
-`d: use the staging key`. Invalid answers are asked again; without an answer it stays open.
-
-Examples:
-  lanyard gate
-  lanyard gate fix-login
-  lanyard gate gate_01m7n5djg0fayvh8t5cxyjkdnf
-  echo \"f: begin again\" | lanyard gate flow_01m7n5djg0fayvh8t5cxyjkdnf
-
-Exit codes: 0 answered, 1 refused or failed, 2 not understood, 3 no daemon that answers, 4 it stays
-open";
-
-/// Answer what an agent or a flow asks, at a prompt
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Gate {
-    /// The gate, as `lanyard gates` shows it, or its session or flow [default: the only one]
-    #[arg(value_name = "GATE|ID", value_parser = NonEmptyStringValueParser::new())]
-    gate: Option<String>,
-}
-
-impl Gate {
-    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        at_prompt(context, self.gate.as_deref()).await
-    }
-}
-
-/// An open question, of whomever.
+/// An open approval of a flow or a session.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum OpenQuestion {
@@ -58,7 +27,7 @@ enum OpenQuestion {
     Session(Box<GateEntry>),
 }
 
-/// Asks the question that is named, or the only one there is.
+/// Reads the answer to the approval that is named, or to the only one.
 pub(super) async fn at_prompt(context: &Context, named: Option<&str>) -> Result<(), Failure> {
     let mut client = context.client().await?;
     let list: GateList = client.get(&Route::to(&["gates"])).await?;
@@ -81,7 +50,7 @@ pub(super) async fn at_prompt(context: &Context, named: Option<&str>) -> Result<
         found = vec![choose(context, keyboard.insert(Keyboard::of_stdin()), found).await?];
     }
     let Some(question) = found.pop() else {
-        context.out.note("nobody asks anything");
+        context.out.note("no approval is open");
         return Ok(());
     };
     if context.out.is_json() {
@@ -107,7 +76,7 @@ fn all(list: GateList) -> Vec<OpenQuestion> {
     all
 }
 
-/// Those of a gate, a flow or a session.
+/// Open approvals that an approval's, a flow's or a session's id names.
 async fn find(client: &mut Client<'_>, list: GateList, named: &str) -> Result<Vec<OpenQuestion>, Failure> {
     let is = |question: &OpenQuestion| match question {
         OpenQuestion::Flow(entry) => entry.gate.id.to_string() == named || entry.flow.to_string() == named,
@@ -123,20 +92,20 @@ async fn find(client: &mut Client<'_>, list: GateList, named: &str) -> Result<Ve
         found = open.map(|entry| OpenQuestion::Session(Box::new(entry))).collect();
     }
     if found.is_empty() {
-        let title = format!("nobody waits for an answer to `{}`", one_line(named));
-        return Err(Failure::local("gate_not_open", title, "list what waits with `lanyard gates`"));
+        let title = format!("`{}` has no open approval", one_line(named));
+        return Err(Failure::local("gate_not_open", title, "list open approvals with `lanyard approvals`"));
     }
     Ok(found)
 }
 
-/// Several wait and nobody is there to choose: they are shown, and one has to be named.
+/// Several approvals without a terminal to choose on: they are listed, and one has to be named.
 async fn ambiguous(
     context: &Context,
     client: &mut Client<'_>,
     several: Vec<OpenQuestion>,
 ) -> Result<(), Failure> {
     let now = daemon_now(client).await?;
-    let title = format!("{} wait", count(several.len(), "question"));
+    let title = format!("{} wait", count(several.len(), "approval"));
     let (mut gates, mut flows) = (Vec::new(), Vec::new());
     for question in several {
         match question {
@@ -145,7 +114,7 @@ async fn ambiguous(
         }
     }
     context.out.data(&cards(&GateList { gates, flows, truncated: false }, now, context.out.columns))?;
-    Err(Failure::local("gate_ambiguous", title, "name the gate: `lanyard gate GATE`"))
+    Err(Failure::local("gate_ambiguous", title, "name one: `lanyard answer APPROVAL`"))
 }
 
 /// Lets the user choose one by its number.
@@ -154,7 +123,7 @@ async fn choose(
     keyboard: &mut Keyboard,
     mut several: Vec<OpenQuestion>,
 ) -> Result<OpenQuestion, Failure> {
-    context.out.question(&format!("{} wait:\n", count(several.len(), "question")));
+    context.out.question(&format!("{} wait:\n", count(several.len(), "approval")));
     for (number, question) in (1..).zip(&several) {
         let (who, what) = match question {
             OpenQuestion::Flow(entry) => (title(&entry.title), one_line(&entry.gate.reason)),
@@ -170,7 +139,7 @@ async fn choose(
         context.out.question(&format!("which one (1 to {}) > ", several.len()));
         let Some(line) = keyboard.next().await else {
             context.out.question("\n");
-            context.out.note("all of them stay open; `lanyard gates` lists them");
+            context.out.note("all of them stay open; `lanyard approvals` lists them");
             return Err(Failure::Ended(flow::STILL_OPEN));
         };
         let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -188,7 +157,7 @@ async fn typed(context: &Context, keyboard: &mut Keyboard, prompt: &str) -> Opti
         return None;
     };
     if !std::io::stdin().is_terminal() {
-        // A terminal shows what is typed; whoever reads a log of this sees it too.
+        // A terminal echoes what is typed; a log of this shows it too.
         context.out.question(&format!("{}\n", one_line(&line)));
     }
     Some(line)
@@ -206,7 +175,9 @@ async fn ask_session(
     context.out.question(&gate_card(entry, now, context.out.columns));
     loop {
         let Some(line) = typed(context, &mut keyboard, &approval_prompt(question)).await else {
-            context.out.note(&format!("{id} stays open and the agent waits; `lanyard gate {id}` asks again"));
+            context
+                .out
+                .note(&format!("{id} stays open and the agent waits; `lanyard answer {id}` answers it"));
             return Err(Failure::Ended(flow::STILL_OPEN));
         };
         let answer = match read_approval(question, &line) {

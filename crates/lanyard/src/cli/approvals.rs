@@ -1,4 +1,4 @@
-//! `lanyard gates`: the questions that wait for an answer.
+//! `lanyard approvals`: what agents and flows wait for.
 
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::types::{FlowGateEntry, GateList};
@@ -16,35 +16,35 @@ use crate::render::text::one_line;
 use crate::render::time::ago;
 
 const FLOW_COLUMNS: [Column; 6] = [
-    Column::whole("GATE"),
+    Column::whole("APPROVAL"),
     Column::whole("FLOW"),
     Column::whole("KIND"),
     Column::whole("ASKED"),
     Column::whole("CHOICES"),
-    Column::elastic("QUESTION", 20),
+    Column::elastic("REASON", 20),
 ];
 
 const EXAMPLES: &str = "\
-An agent that asks for permission waits until somebody answers, however long that takes and
-whether or not the daemon is restarted meanwhile. So does a flow at its gate: c goes on in the same
-session, f fixes it in a new one, o lets it pass, q aborts. Of one session, settled ones are shown too.
+An agent that needs permission waits for an approval, however long that takes and across restarts of
+the daemon. So does a flow: c continues the same session, f fixes it in a new one, o overrides the
+finding, q aborts. With a session, answered approvals are listed too.
 
 Examples:
-  lanyard gates
-  lanyard gates fix-login
-  lanyard gate
+  lanyard approvals
+  lanyard approvals fix-login
+  lanyard answer
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow";
 
-/// List what agents and flows ask and wait for
+/// List approvals that agents and flows wait for
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Gates {
+pub(super) struct ApprovalsArgs {
     /// Of this session only: its id or one of its aliases
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
 }
 
-impl Gates {
+impl ApprovalsArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let route = match &self.session {
             Some(session) => Route::to(&["sessions", session, "gates"]),
@@ -56,10 +56,10 @@ impl Gates {
             return context.out.list(&rows(&list)?, None);
         }
         if list.truncated {
-            context.out.warn("more sessions are at work than could be looked at");
+            context.out.warn("more sessions are running than one listing covers");
         }
         if list.gates.is_empty() && list.flows.is_empty() {
-            context.out.note("nobody asks anything");
+            context.out.note("no approval is open");
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;
@@ -67,19 +67,21 @@ impl Gates {
     }
 }
 
-/// Every question in full, those of flows first.
+/// Every approval in full, those of flows first.
 pub(super) fn cards(list: &GateList, now: Timestamp, max: Option<usize>) -> String {
     let flows = list.flows.iter().map(|entry| {
         let (asked, choices) = (question(entry, Some(now)), choices(&entry.gate).join("\n           "));
         let (flow, id) = (entry.flow, entry.gate.id);
         let letters = letters(entry);
-        format!("{asked}  flow     {flow}\n  options  {choices}\n  answer   lanyard gate {id} ({letters})\n")
+        format!(
+            "{asked}  flow     {flow}\n  options  {choices}\n  answer   lanyard answer {id} ({letters})\n"
+        )
     });
     let gates = list.gates.iter().map(|entry| gate_card(entry, now, max));
     flows.chain(gates).collect::<Vec<_>>().join("\n")
 }
 
-/// What flows ask, as a table.
+/// Approvals of flows, as a table.
 pub(super) fn flow_gates(gates: &[FlowGateEntry], now: Timestamp, max: Option<usize>) -> String {
     let row = |entry: &FlowGateEntry| {
         let place = entry.phase.as_ref().unwrap_or(&entry.title);
@@ -101,7 +103,7 @@ fn letters(entry: &FlowGateEntry) -> String {
     letters.join(", ")
 }
 
-/// All gates in one list, each with its `id` and whose it is: a `session` or a `flow`.
+/// All approvals in one list, each with its `id` and its owner: a `session` or a `flow`.
 fn rows(list: &GateList) -> Result<Vec<Value>, Failure> {
     let unwritable = |error: serde_json::Error| Failure::local("output_failed", error.to_string(), "");
     let mut rows: Vec<Value> = Vec::new();
