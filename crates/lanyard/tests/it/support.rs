@@ -159,13 +159,6 @@ impl Daemon {
         }
     }
 
-    /// SIGKILL, without waiting for the end.
-    pub(crate) fn signal_kill(&self) {
-        if let Some(child) = &mut *self.child.lock().unwrap() {
-            let _ = child.kill();
-        }
-    }
-
     pub(crate) fn kill_9(&self) {
         if let Some(mut child) = self.child.lock().unwrap().take() {
             let _ = child.kill();
