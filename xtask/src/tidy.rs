@@ -120,7 +120,6 @@ fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<Finding> 
             findings.extend(checks::ignored_tests(path, &split.code));
             findings.extend(checks::sleeps(path, &split.code, &split.comments));
             findings.extend(file_access::check(path, &split.code));
-            findings.extend(walls::check(path, &split.code));
             findings.extend(checks::forgotten_seeds(path, &split.code));
             findings.extend(checks::unnumbered_todos(path, &split.comments));
         }
@@ -130,6 +129,7 @@ fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<Finding> 
             findings.extend(checks::unnumbered_todos(path, &prose));
         }
         _ => {
+            findings.extend(walls::check(path, text));
             findings.extend(checks::sleeps(path, text, text));
             findings.extend(checks::retries(path, text));
             findings.extend(checks::unnumbered_todos(path, &checks::comments(path, text)));

@@ -1,22 +1,6 @@
-//! The `lanyard` program: the daemon, and the command line that talks to it through its public API only.
+//! The `lanyard` program: the commands, and the daemon that `lanyard up` runs in its own process.
 
-mod acp;
-mod bridge;
-mod chosen_agent;
-mod cli;
-mod client;
-mod context;
-mod dialogue;
-mod failure;
-mod hook;
-mod launch;
-mod out;
-mod relay;
-mod render;
-mod scripted;
-mod seen;
-mod tui;
-mod wrap;
+mod host;
 
 use std::process::ExitCode;
 
@@ -32,16 +16,5 @@ fn main() -> ExitCode {
     {
         return lanyard_daemon::runs::shim::main(dir.as_ref());
     }
-    if cli::answer_completion() {
-        return ExitCode::SUCCESS;
-    }
-    let cli = match cli::parse() {
-        Ok(cli) => cli,
-        Err(failure) => return failure.report(out::Form::Json),
-    };
-    let form = cli.form();
-    match cli::run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(form),
-    }
+    lanyard_cli::main(&host::HOST)
 }

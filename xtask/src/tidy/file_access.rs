@@ -120,6 +120,6 @@ mod tests {
         assert_eq!(found(path, "fn a() {}\n#[cfg(test)]\nmod tests {\n    fs::read(x);\n}\n"), none);
         assert_eq!(found(path, "// fs::read(x)\nlet a = \"fs::read(x)\";\n"), none);
         assert_eq!(found("crates/lanyard-git/src/snapshot/tests/kept.rs", read), none);
-        assert_eq!(found("crates/lanyard/src/cli/init.rs", read), none);
+        assert_eq!(found("crates/lanyard-cli/src/cli/init.rs", read), none);
     }
 }

@@ -1,7 +1,7 @@
 //! The words of flows and of their gates.
 
 use lanyard_core::FlowId;
-use lanyard_core::flow::report::Report;
+use lanyard_core::flow::report::FlowStory;
 use lanyard_core::flow::{Asking, Choice, Flow, FlowEnvelope, FlowGate, FlowKind, FlowState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,6 +108,6 @@ pub struct FlowGateEntry {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FlowReport {
-    pub report: Report,
+    pub report: FlowStory,
     pub markdown: String,
 }

@@ -22,8 +22,7 @@ pub use markdown::markdown;
 
 /// A flow told as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "FlowStory")]
-pub struct Report {
+pub struct FlowStory {
     pub flow: FlowId,
     pub kind: FlowKind,
     pub title: String,
@@ -136,7 +135,7 @@ pub struct SessionReport {
 
 /// Adds a flow's log up to a report.
 #[must_use]
-pub fn report(flow: &Flow, log: &[FlowEnvelope]) -> Report {
+pub fn report(flow: &Flow, log: &[FlowEnvelope]) -> FlowStory {
     let mut report = plain(flow);
     let mut now: Option<Flow> = None;
     let mut last = flow.created_at;
@@ -165,7 +164,7 @@ pub fn report(flow: &Flow, log: &[FlowEnvelope]) -> Report {
 }
 
 /// The report from the record alone.
-fn plain(flow: &Flow) -> Report {
+fn plain(flow: &Flow) -> FlowStory {
     let blank = |title: &str, state, commit: Option<&String>| PhaseReport {
         title: title.to_owned(),
         state,
@@ -178,7 +177,7 @@ fn plain(flow: &Flow) -> Report {
         }
         FlowKind::PlanReview => vec![blank(&flow.title, PhaseState::Active, None)],
     };
-    Report {
+    FlowStory {
         flow: flow.id,
         kind: flow.kind,
         title: flow.title.clone(),
@@ -200,8 +199,8 @@ fn plain(flow: &Flow) -> Report {
 }
 
 /// One event, with the flow as it was before it.
-fn note(report: &mut Report, now: &Flow, entry: &FlowEnvelope) {
-    let Report { phases, sessions, ended_at, kind, .. } = report;
+fn note(report: &mut FlowStory, now: &Flow, entry: &FlowEnvelope) {
+    let FlowStory { phases, sessions, ended_at, kind, .. } = report;
     let mut nowhere = PhaseReport::default();
     let phase = phases.get_mut(now.phase).unwrap_or(&mut nowhere);
     match &entry.event {

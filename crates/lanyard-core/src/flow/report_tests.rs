@@ -13,11 +13,11 @@ use crate::flow::testing::{
 use crate::flow::verdict::{Action, Verdict};
 use crate::tree::{Captured, Tree};
 
-fn told(given: &Given) -> Report {
+fn told(given: &Given) -> FlowStory {
     let report = report(&given.flow, &given.log);
     // For programs: what is written is read back.
     let text = serde_json::to_string(&report).unwrap();
-    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    assert_eq!(serde_json::from_str::<FlowStory>(&text).unwrap(), report);
     report
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CheckReport, GateReport, PhaseReport, Report, ReviewReport, SessionReport};
+use super::{CheckReport, FlowStory, GateReport, PhaseReport, ReviewReport, SessionReport};
 use crate::flow::gate::FlowGateKind;
 use crate::flow::record::FlowKind;
 use crate::flow::verdict::Item;
@@ -15,7 +15,7 @@ const MINUTE_S: u64 = 60;
 const HOUR_S: u64 = 3_600;
 
 #[must_use]
-pub fn markdown(report: &Report) -> String {
+pub fn markdown(report: &FlowStory) -> String {
     let mut text = format!("# {}\n\n", inline(&report.title));
     head(&mut text, report);
     if report.kind == FlowKind::Phases {
@@ -28,7 +28,7 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
-fn head(text: &mut String, report: &Report) {
+fn head(text: &mut String, report: &FlowStory) {
     let kind = match report.kind {
         FlowKind::Phases => "Flow",
         FlowKind::PlanReview => "Review",
@@ -61,7 +61,7 @@ fn head(text: &mut String, report: &Report) {
     }
 }
 
-fn overview(text: &mut String, report: &Report) {
+fn overview(text: &mut String, report: &FlowStory) {
     text.push_str("\n## Phases\n\n");
     let rows = report.phases.iter().enumerate().map(|(place, phase)| {
         let commit = phase.commit.as_deref().map(|commit| code(short(commit))).unwrap_or_default();

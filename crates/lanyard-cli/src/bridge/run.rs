@@ -1,0 +1,432 @@
+//! The loop: orders, events and answers come in one at a time, and the ledger decides what is said.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+
+use super::BridgeError;
+use super::http::Http;
+use super::ledger::{Ledger, Out, Source, Wish};
+use super::ops::{Job, Op, Open, Order, compact, path};
+use super::process::Server;
+use super::refetch::{past, past_children, refetch};
+use super::stdio::{Orders, Output};
+use super::stream::{Feed, follow};
+use crate::failure::Failure;
+
+/// How long the last words of aborted work may take; most often the server says that they are said.
+const SETTLE: Duration = Duration::from_millis(500);
+/// How long work on a prompt may take to begin, before the server is asked about it.
+const BEGIN_WAIT: Duration = Duration::from_mins(1);
+/// The same when there was an error or an abort: the first prompt in a folder takes seconds to begin.
+const BEGIN_WAIT_SOON: Duration = Duration::from_secs(3);
+/// Requests waiting for their turn.
+const JOBS_MAX: usize = 64;
+/// Answers and timers on their way back to the loop.
+const DONE_MAX: usize = 64;
+
+/// What comes back to the loop from its own tasks.
+#[derive(Debug)]
+enum Done {
+    Job(Job, Result<Value, BridgeError>),
+    Compacted(String, Result<Value, BridgeError>),
+    Settle(String),
+    /// Time to look whether work on this turn of a conversation has begun.
+    Check(String, String),
+    Status(String, String, Result<Value, BridgeError>),
+}
+
+struct Bridge {
+    output: Output,
+    ledger: Ledger,
+    http: Http,
+    open: Open,
+    jobs: mpsc::Sender<Job>,
+    done: mpsc::Sender<Done>,
+    gaps: u64,
+}
+
+/// Runs until the server or the bridge is ended.
+pub(crate) async fn run(command: Vec<OsString>) -> Result<(), Failure> {
+    let (stopper, stop) = watch::channel(false);
+    watch_signals(stopper)?;
+    let output = Output::open();
+    let mut orders = Orders::open();
+    let opened = tokio::select! {
+        opened = first_order(&mut orders, &output) => opened,
+        () = stopped(stop.clone()) => Err(BridgeError::Ending("ended before it was opened")),
+    };
+    let (id, open) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return finish(output, error).await,
+    };
+    let started = tokio::select! {
+        server = Server::start(&command, &open.directory) => server,
+        () = stopped(stop.clone()) => Err(BridgeError::Ending("ended while the server was starting")),
+    };
+    let mut server = match started {
+        Ok(server) => server,
+        Err(error) => {
+            output.say(refused(&id, &error)).await;
+            return finish(output, error).await;
+        }
+    };
+    let (jobs, queue) = mpsc::channel(JOBS_MAX);
+    let (done, results) = mpsc::channel(DONE_MAX);
+    tokio::spawn(work(server.http.clone(), queue, done.clone()));
+    let http = server.http.clone();
+    let mut bridge = Bridge { output, ledger: Ledger::default(), http, open, jobs, done, gaps: 0 };
+    let error = tokio::select! {
+        error = bridge.serve(&id, server.version.clone(), orders, results) => error,
+        error = server.died() => error,
+        () = stopped(stop) => BridgeError::Ending("told to end"),
+    };
+    server.end().await;
+    finish(bridge.output, error).await
+}
+
+async fn finish(output: Output, error: BridgeError) -> Result<(), Failure> {
+    let what = error.to_string();
+    output.close(json!({"down": {"what": what}})).await;
+    match error {
+        BridgeError::Ending(_) => Ok(()),
+        BridgeError::Server(_) | BridgeError::Request(_) | BridgeError::Refused { .. } => {
+            Err(Failure::local("opencode_down", what, ""))
+        }
+    }
+}
+
+fn watch_signals(stopper: watch::Sender<bool>) -> Result<(), Failure> {
+    let listen = |kind| {
+        signal(kind)
+            .map_err(|error| Failure::local("no_signals", format!("cannot hear signals: {error}"), ""))
+    };
+    let (mut term, mut int) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        // Nobody listens when the bridge is ending already.
+        let _ = stopper.send(true);
+        // The sender must live: its end would look like an order to stop.
+        std::future::pending::<()>().await;
+    });
+    Ok(())
+}
+
+async fn stopped(mut stop: watch::Receiver<bool>) {
+    // An error means that the sender is gone, which happens only at the very end.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// The order that opens the conversation. Without it there is nothing to start.
+async fn first_order(orders: &mut Orders, output: &Output) -> Result<(String, Open), BridgeError> {
+    while let Some(order) = orders.next().await {
+        let order = order.and_then(|order| serde_json::from_value(order).map_err(|error| error.to_string()));
+        match order {
+            Ok(Order { id, op: Op::Open(open) }) => return Ok((id, *open)),
+            Ok(Order { id, .. }) => {
+                let error = BridgeError::Request("the first order must be to open".to_owned());
+                output.say(refused(&id, &error)).await;
+            }
+            Err(error) => {
+                output.say(json!({"odd": format!("not understood: {error}")})).await;
+            }
+        }
+    }
+    Err(BridgeError::Ending("nobody wants anything"))
+}
+
+/// Makes the requests of orders one after the other, so that an abort never overtakes its prompt.
+async fn work(http: Http, mut queue: mpsc::Receiver<Job>, done: mpsc::Sender<Done>) {
+    while let Some(job) = queue.recv().await {
+        let result = http.post(&job.path, &job.body).await;
+        if done.send(Done::Job(job, result)).await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Bridge {
+    /// Serves until something ends it.
+    async fn serve(
+        &mut self,
+        id: &str,
+        version: Option<String>,
+        orders: Orders,
+        results: mpsc::Receiver<Done>,
+    ) -> BridgeError {
+        match self.opened(id, version).await {
+            Ok(feed) => match self.turn_round(orders, feed, results).await {
+                Ok(never) => match never {},
+                Err(error) => error,
+            },
+            Err(error) => {
+                self.output.say(refused(id, &error)).await;
+                error
+            }
+        }
+    }
+
+    async fn opened(
+        &mut self,
+        id: &str,
+        version: Option<String>,
+    ) -> Result<mpsc::Receiver<Feed>, BridgeError> {
+        let feed = follow(self.http.clone()).await?;
+        for server in &self.open.mcp {
+            let body = json!({"name": server.name, "config": server.config});
+            let odd = match self.http.post("/mcp", &body).await {
+                Ok(statuses) if statuses[&server.name]["status"] == "connected" => continue,
+                Ok(statuses) => statuses[&server.name].to_string(),
+                Err(error) => error.to_string(),
+            };
+            let odd = format!("the MCP server {} is not connected: {odd}", server.name);
+            self.output.say(json!({"odd": odd})).await;
+        }
+        let (native, history) = self.conversation().await?;
+        let ok = json!({"native": native, "version": version, "history": history});
+        self.say(json!({"re": id, "ok": ok})).await?;
+        Ok(feed)
+    }
+
+    /// Takes the conversation up again or begins one: its id, and how many messages it has.
+    async fn conversation(&mut self) -> Result<(String, Option<u64>), BridgeError> {
+        if let Some(native) = self.open.native.clone() {
+            self.http.get(&path(&["session", &native])).await?;
+            let past = past(&self.http, &native).await?;
+            self.ledger.open(&native, past.last.as_deref());
+            past_children(&self.http, &mut self.ledger, &native).await?;
+            return Ok((native, Some(past.messages)));
+        }
+        let body = json!({"title": self.open.title.as_deref().unwrap_or("Lanyard")});
+        let made = self.http.post("/session", &body).await?;
+        let native = made["id"].as_str();
+        let native =
+            native.ok_or_else(|| BridgeError::Request("OpenCode's new session has no id".to_owned()))?;
+        self.ledger.open(native, None);
+        Ok((native.to_owned(), None))
+    }
+
+    async fn turn_round(
+        &mut self,
+        mut orders: Orders,
+        mut feed: mpsc::Receiver<Feed>,
+        mut results: mpsc::Receiver<Done>,
+    ) -> Result<std::convert::Infallible, BridgeError> {
+        let mut listening = true;
+        loop {
+            let mut out = Out::default();
+            tokio::select! {
+                order = orders.next(), if listening => match order {
+                    Some(order) => self.order(order, &mut out).await?,
+                    // The daemon is away; the agent works on.
+                    None => listening = false,
+                },
+                event = feed.recv() => match event {
+                    Some(Feed::Event(event)) => self.ledger.event(&event, Source::Stream, &mut out),
+                    Some(Feed::Back) => self.back(&mut out).await?,
+                    Some(Feed::Gone(why)) => return Err(BridgeError::Server(why)),
+                    None => return Err(BridgeError::Server("the stream of events ended".to_owned())),
+                },
+                Some(done) = results.recv() => self.finished(done, &mut out).await?,
+            }
+            self.carry_out(out).await?;
+        }
+    }
+
+    async fn back(&mut self, out: &mut Out) -> Result<(), BridgeError> {
+        self.gaps += 1;
+        self.ledger.lost();
+        self.say(json!({"gap": {"number": self.gaps}})).await?;
+        if let Err(error) = refetch(&self.http, &mut self.ledger, out).await {
+            // The stream will break again if the server is in trouble; what was learned so far is said.
+            out.lines.push(json!({"odd": format!("cannot see all that was missed: {error}")}));
+        }
+        Ok(())
+    }
+
+    async fn order(&mut self, order: Result<Value, String>, out: &mut Out) -> Result<(), BridgeError> {
+        let order = order.and_then(|order| serde_json::from_value(order).map_err(|error| error.to_string()));
+        let Order { id, op } = match order {
+            Ok(order) => order,
+            Err(error) => {
+                out.lines.push(json!({"odd": format!("not understood: {error}")}));
+                return Ok(());
+            }
+        };
+        let Some(main) = self.ledger.main().map(str::to_owned) else { return Ok(()) };
+        let (path, body) = match op {
+            Op::Open(_) => return self.refuse(&id, "it is open already").await,
+            Op::Prompt { turn, session, text } => {
+                return self.prompt(id, turn, session.unwrap_or(main), &text, out).await;
+            }
+            Op::Steer { session, .. } if !self.ledger.takes_words(session.as_ref().unwrap_or(&main)) => {
+                return self.refuse(&id, "nothing runs that could be steered").await;
+            }
+            // Model, agent and role are the main conversation's; a subagent has its own.
+            Op::Steer { session: Some(session), text } if session != main => {
+                (path(&["session", &session, "prompt_async"]), Open::default().words(&text))
+            }
+            Op::Steer { text, .. } => (path(&["session", &main, "prompt_async"]), self.open.words(&text)),
+            Op::Abort { session } => {
+                let session = session.unwrap_or(main);
+                self.ledger.aborting(&session, out);
+                (path(&["session", &session, "abort"]), json!({}))
+            }
+            Op::Reply { request, reply, message } => {
+                self.ledger.answering(&request);
+                let body = match message {
+                    Some(message) => json!({"reply": reply, "message": message}),
+                    None => json!({"reply": reply}),
+                };
+                (path(&["permission", &request, "reply"]), body)
+            }
+            Op::Answer { request, answers } => {
+                self.ledger.answering(&request);
+                match answers {
+                    Some(answers) => (path(&["question", &request, "reply"]), json!({"answers": answers})),
+                    None => (path(&["question", &request, "reject"]), json!({})),
+                }
+            }
+            Op::Compact {} => {
+                let (done, work) =
+                    (self.done.clone(), compact(self.http.clone(), main, self.open.model.clone()));
+                tokio::spawn(async move { done.send(Done::Compacted(id, work.await)).await });
+                return Ok(());
+            }
+            Op::End {} => return Err(BridgeError::Ending("told to end")),
+        };
+        self.enqueue(Job { id: Some(id), path, body, prompt: None })
+    }
+
+    async fn prompt(
+        &mut self,
+        id: String,
+        turn: String,
+        session: String,
+        text: &str,
+        out: &mut Out,
+    ) -> Result<(), BridgeError> {
+        const UNKNOWN: &str = "there is no such conversation here";
+        if !self.ledger.family().contains(&session) {
+            self.ledger.refused(&session, &turn, UNKNOWN, out);
+            return self.refuse(&id, UNKNOWN).await;
+        }
+        // Model, agent and role are the main conversation's; a child has its own.
+        let is_main = self.ledger.main() == Some(session.as_str());
+        let body = if is_main { self.open.words(text) } else { Open::default().words(text) };
+        self.ledger.prompting(&session, &turn, out);
+        let path = path(&["session", &session, "prompt_async"]);
+        self.enqueue(Job { id: Some(id), path, body, prompt: Some((session, turn)) })
+    }
+
+    async fn refuse(&self, id: &str, why: &str) -> Result<(), BridgeError> {
+        self.say(refused(id, &BridgeError::Request(why.to_owned()))).await
+    }
+
+    fn enqueue(&self, job: Job) -> Result<(), BridgeError> {
+        let full = |_| BridgeError::Server("OpenCode is far behind with its answers".to_owned());
+        self.jobs.try_send(job).map_err(full)
+    }
+
+    async fn finished(&mut self, done: Done, out: &mut Out) -> Result<(), BridgeError> {
+        match done {
+            Done::Job(Job { id, prompt, .. }, result) => {
+                if let (Some((session, turn)), Err(error)) = (prompt, &result) {
+                    self.ledger.refused(&session, &turn, &error.to_string(), out);
+                }
+                if let Some(id) = id {
+                    self.answer(&id, result).await?;
+                }
+            }
+            Done::Compacted(id, result) => self.answer(&id, result).await?,
+            Done::Settle(session) => self.ledger.settled(&session, out),
+            Done::Check(session, turn) if self.ledger.is_awaiting(&session, &turn) => {
+                let (done, http) = (self.done.clone(), self.http.clone());
+                tokio::spawn(async move {
+                    let status = http.get("/session/status").await;
+                    done.send(Done::Status(session, turn, status)).await
+                });
+            }
+            Done::Check(..) => {}
+            Done::Status(session, turn, Ok(statuses)) if self.ledger.is_awaiting(&session, &turn) => {
+                if statuses[&session].is_null() {
+                    self.ledger.unbegun(&session, out);
+                } else {
+                    let properties = json!({"sessionID": session, "status": statuses[&session]});
+                    let event = json!({"type": "session.status", "properties": properties});
+                    self.ledger.event(&event, Source::Refetch, out);
+                }
+            }
+            Done::Status(..) => {}
+        }
+        Ok(())
+    }
+
+    async fn answer(&self, id: &str, result: Result<Value, BridgeError>) -> Result<(), BridgeError> {
+        let line = match result {
+            Ok(_) => json!({"re": id, "ok": {}}),
+            Err(error) => refused(id, &error),
+        };
+        self.say(line).await
+    }
+
+    async fn carry_out(&mut self, out: Out) -> Result<(), BridgeError> {
+        for line in out.lines {
+            self.say(line).await?;
+        }
+        for wish in out.wishes {
+            let plain = |path: String, body: Value| Job { id: None, path, body, prompt: None };
+            match wish {
+                Wish::Abort { session } => {
+                    self.enqueue(plain(path(&["session", &session, "abort"]), json!({})))?;
+                }
+                Wish::Void { request, question: true } => {
+                    self.enqueue(plain(path(&["question", &request, "reject"]), json!({})))?;
+                }
+                Wish::Void { request, question: false } => {
+                    let body = json!({"reply": "reject"});
+                    self.enqueue(plain(path(&["permission", &request, "reply"]), body))?;
+                }
+                Wish::Settle { session } => self.later(SETTLE, Done::Settle(session)),
+                Wish::Check { session, turn, soon } => {
+                    let wait = if soon { BEGIN_WAIT_SOON } else { BEGIN_WAIT };
+                    self.later(wait, Done::Check(session, turn));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn later(&self, wait: Duration, done: Done) {
+        let sender = self.done.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            sender.send(done).await
+        });
+    }
+
+    async fn say(&self, line: Value) -> Result<(), BridgeError> {
+        if self.output.say(line).await {
+            Ok(())
+        } else {
+            Err(BridgeError::Ending("nobody reads what it says"))
+        }
+    }
+}
+
+fn refused(id: &str, error: &BridgeError) -> Value {
+    let code = match error {
+        BridgeError::Refused { status: 404, .. } => "unknown",
+        BridgeError::Refused { .. } => "refused",
+        BridgeError::Server(_) => "server",
+        BridgeError::Request(_) => "request",
+        BridgeError::Ending(_) => "ending",
+    };
+    json!({"re": id, "error": {"code": code, "message": error.to_string()}})
+}

@@ -1,0 +1,92 @@
+//! `lanyard memory`: what is remembered, and what each session may remember.
+
+mod carry;
+pub(super) mod flags;
+mod forget;
+mod policy;
+mod search;
+
+use lanyard_api::types::MemoryStatus;
+use lanyard_client::Route;
+use lanyard_core::memory::Entry;
+
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::memory::{entry_card, status_card};
+
+const EXAMPLES: &str = "\
+There are two stores: each session's own memory, and long-term memory, which belongs to a workspace
+and a person. Agents write with their tool `memory_context`, people with `add`. What a session may
+write is its policy: `off`, `session_only` (the default), `selective` (long-term for tags on its
+allow-list) or `full`. Entries tagged `discard` or `dev_test` are swept after a while, those tagged
+`retain` never.
+
+Examples:
+  lanyard memory search \"server port\"
+  lanyard memory add --tag design \"The API speaks JSON only\"
+  lanyard memory policy fix-login --mode selective --allow design --allow api
+  lanyard memory forget --tag dev_test --dry-run
+  lanyard memory export > memory.jsonl
+  lanyard memory import memory.jsonl";
+
+/// Search, add and forget what is remembered, and set what may be
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Memory {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    Search(search::Search),
+    Add(search::Add),
+    /// Show one entry, whole, with where it came from
+    Show {
+        /// Its id
+        #[arg(value_name = "MEMORY")]
+        memory: String,
+    },
+    Forget(forget::Forget),
+    Export(carry::Export),
+    Import(carry::Import),
+    Policy(policy::Policy),
+    /// Show how much is remembered, and what was refused since the daemon started
+    Status,
+}
+
+impl Memory {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Search(search) => search.run(context).await,
+            Verb::Add(add) => add.run(context).await,
+            Verb::Show { memory } => show(context, &memory).await,
+            Verb::Forget(forget) => forget.run(context).await,
+            Verb::Export(export) => export.run(context).await,
+            Verb::Import(import) => import.run(context).await,
+            Verb::Policy(policy) => policy.run(context).await,
+            Verb::Status => status(context).await,
+        }
+    }
+}
+
+async fn show(context: &Context, memory: &str) -> Result<(), Failure> {
+    let mut client = context.client().await?;
+    let entry: Entry = client.get(&Route::to(&["memory", memory])).await?;
+    if context.out.is_json() {
+        return context.out.json(&entry);
+    }
+    let now = daemon_now(&mut client).await?;
+    context.out.data(&entry_card(&entry, now))
+}
+
+async fn status(context: &Context) -> Result<(), Failure> {
+    let status: MemoryStatus = context.client().await?.get(&Route::to(&["memory", "status"])).await?;
+    if context.out.is_json() {
+        return context.out.json(&status);
+    }
+    if let Some(trouble) = &status.embeddings_trouble {
+        context.out.warn(&format!("the embeddings endpoint {trouble}; words alone find things meanwhile"));
+    }
+    context.out.data(&status_card(&status))
+}

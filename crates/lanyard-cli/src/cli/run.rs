@@ -1,0 +1,102 @@
+//! `lanyard run`: a session and its first turn, watched to its end.
+
+use std::path::PathBuf;
+
+use lanyard_api::types::{AgentList, NewTurn};
+use lanyard_client::Route;
+use lanyard_client::names::A_SESSION;
+use lanyard_core::Outcome;
+use lanyard_core::session::NewSession;
+
+use super::memory::flags::MemoryFlags;
+use super::target::{folder, new_name, text_or_stdin};
+use super::watch::{EXIT_CODES, Watched, watch};
+use super::worktree::{WorktreeFlags, create};
+use crate::chosen_agent::chosen;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::text::{fit, one_line};
+
+/// Columns of the title a session gets from its prompt.
+const TITLE_COLUMNS: usize = 72;
+
+const ABOUT: &str = "\
+The agent's messages go to stdout; tool calls, approvals and costs to stderr. Approvals are answered
+here, or from anywhere with `lanyard answer`. Ctrl-C asks whether to detach, cancel or
+stop; the agent works on when you leave, and outlives the daemon too.
+
+Examples:
+  lanyard run \"fix the failing login test\"
+  lanyard run --name login \"fix the failing login test\" && lanyard show login
+  lanyard run --agent opencode --cwd ~/src/web --detach \"update the dependencies\"
+  lanyard run --worktree \"try another parser\"
+  lanyard run --worktree=fix/login --trust --detach \"fix the failing login test\"
+  lanyard run --agent demo - < task.md > answer.txt
+
+";
+
+/// Give an agent something to do, and watch it
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
+pub(super) struct Run {
+    /// Message to the agent; `-` reads it from stdin
+    prompt: String,
+    /// The agent, as `lanyard agents` lists them [default: the config's default, or its only agent]
+    #[arg(long)]
+    agent: Option<String>,
+    /// The folder it works in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// A name for it, accepted wherever an id is; refused when another session of the folder has it
+    #[arg(long, value_parser = new_name)]
+    name: Option<String>,
+    /// What people see the session under [default: the prompt's first line]
+    #[arg(long)]
+    title: Option<String>,
+    /// The session that delegates to it: id or alias
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    #[command(flatten)]
+    tree: WorktreeFlags,
+    /// Do not wait: print the session's id
+    #[arg(long, short)]
+    detach: bool,
+    #[command(flatten)]
+    memory: MemoryFlags,
+}
+
+impl Run {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let prompt = text_or_stdin(self.prompt)?;
+        let workspace = folder(self.cwd, "--cwd")?;
+        let mut client = context.client().await?;
+        let list: AgentList = client.get(&Route::to(&["agents"])).await?;
+        let agent = chosen(&list, self.agent.as_deref())?;
+        let first = prompt.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_default();
+        let title = self.title.unwrap_or_else(|| fit(&first, TITLE_COLUMNS));
+        let worktree = self.tree.wanted(context, &mut client, Some(&workspace)).await?;
+        let new = NewSession {
+            worktree,
+            title: Some(title).filter(|title| !title.is_empty()),
+            agent: Some(agent.clone()),
+            source: Some("cli".to_owned()),
+            workspace: Some(workspace),
+            parent: client.id_if(A_SESSION, self.parent).await?,
+            aliases: self.name.into_iter().collect(),
+            memory: self.memory.ask(),
+            ..NewSession::default()
+        };
+        let made = create(context, &mut client, Some("session"), &new).await?;
+        let id = made.session.to_string();
+        let turn = NewTurn { prompt, ..NewTurn::default() };
+        let route = Route::to(&["sessions", &id, "turns"]);
+        let started: Outcome = client.post_part("turn", &route, &turn).await?;
+        if self.detach {
+            return context.out.receipt(&started, Some(&id), &format!("{agent} works on it"));
+        }
+        drop(client);
+        context.out.note(&format!("session {id}"));
+        let Some(turn) = started.turn else { return Ok(()) };
+        watch(context, Watched { session: made.session, turn, after: made.seq }).await
+    }
+}

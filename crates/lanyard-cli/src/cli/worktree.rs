@@ -1,0 +1,220 @@
+//! `lanyard worktree`: what a repository asks for in new worktrees, and leave to do it; and the flags with which a session
+//! gets a worktree of its own.
+
+use std::path::PathBuf;
+
+use lanyard_api::types::{TrustSetup, WorktreeSetup};
+use lanyard_client::Route;
+use lanyard_core::Outcome;
+use lanyard_core::session::{ChangeEvent, Envelope, Event, NewWorktree};
+
+use super::ask::{agreed, can_ask};
+use super::printer::page;
+use super::target::folder;
+use crate::client::Client;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::text::{harmless, one_line};
+use crate::render::time::span;
+
+const HEADING: &str = "A worktree of its own";
+
+const EXAMPLES: &str = "\
+A repository can say in `.lanyard/worktree.toml` what a new worktree needs:
+
+  setup = [\"npm ci\"]         commands, run in the new worktree by `sh`
+  copy = [\".env\"]            ignored files to copy
+  link = [\"node_modules\"]    ignored files and folders to share
+
+The file is content of the repository, so nothing of it is done before you allow it. What you allow is this content for
+this repository: after a change of the file you are asked again. Agents cannot allow it.
+
+Examples:
+  lanyard worktree show
+  lanyard worktree trust ~/src/web
+  lanyard worktree trust --revoke";
+
+/// See and allow what a repository asks for in new worktrees
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct WorktreeArgs {
+    #[command(subcommand)]
+    verb: WorktreeVerb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum WorktreeVerb {
+    /// Show the setup file of a repository and whether it is allowed
+    Show {
+        /// A folder in the repository [default: this one]
+        path: Option<PathBuf>,
+    },
+    /// Allow the content of a repository's setup file
+    Trust {
+        /// A folder in the repository [default: this one]
+        path: Option<PathBuf>,
+        /// Take back what was allowed
+        #[arg(long)]
+        revoke: bool,
+    },
+}
+
+impl WorktreeArgs {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        let setup = match self.verb {
+            WorktreeVerb::Show { path } => setup_of(&mut client, &folder(path, "PATH")?).await?,
+            WorktreeVerb::Trust { path, revoke } => {
+                let workspace = folder(path, "PATH")?;
+                let setup = setup_of(&mut client, &workspace).await?;
+                let Some(hash) = setup.hash.clone() else {
+                    return Err(Failure::local(
+                        "worktree_setup_missing",
+                        format!(
+                            "{} has no `.lanyard/worktree.toml` that asks for anything",
+                            setup.repository
+                        ),
+                        "new worktrees of it need no setup",
+                    ));
+                };
+                allow(&mut client, workspace, hash, revoke).await?
+            }
+        };
+        if context.out.is_json() {
+            return context.out.json(&setup);
+        }
+        context.out.data(&text(&setup))
+    }
+}
+
+async fn setup_of(client: &mut Client<'_>, workspace: &str) -> Result<WorktreeSetup, Failure> {
+    client.get(&Route::to(&["worktree-setup"]).with("workspace", Some(workspace))).await
+}
+
+async fn allow(
+    client: &mut Client<'_>,
+    workspace: String,
+    hash: String,
+    revoke: bool,
+) -> Result<WorktreeSetup, Failure> {
+    let body = TrustSetup { workspace, hash, revoke, reason: None };
+    client.post_part("trust", &Route::to(&["worktree-setup"]), &body).await
+}
+
+fn text(setup: &WorktreeSetup) -> String {
+    if setup.hash.is_none() {
+        return format!("{}: no setup for new worktrees\n", one_line(&setup.repository));
+    }
+    let allowed = if setup.trusted { "allowed" } else { "not allowed" };
+    format!("{}/.lanyard/worktree.toml: {allowed}\n{}", one_line(&setup.repository), asks(setup))
+}
+
+/// What is done in each new worktree, a line each.
+fn asks(setup: &WorktreeSetup) -> String {
+    let lines = |verb: &'static str, names: &[String]| {
+        names.iter().map(|name| format!("  {verb:<5} {}\n", one_line(name))).collect::<Vec<_>>().concat()
+    };
+    [lines("copy", &setup.copy), lines("link", &setup.link), lines("run", &setup.setup)].concat()
+}
+
+/// How a new session gets a worktree of its own.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct WorktreeFlags {
+    /// Work in a new git worktree on BRANCH, which may exist [default branch: made from the name or title]
+    #[arg(
+        long,
+        value_name = "BRANCH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = HEADING
+    )]
+    worktree: Option<String>,
+    /// Where a new branch begins [default: what is checked out]
+    #[arg(long, value_name = "COMMIT", requires = "worktree", help_heading = HEADING)]
+    base: Option<String>,
+    /// Allow the repository's `.lanyard/worktree.toml` as it is now
+    #[arg(long, requires = "worktree", help_heading = HEADING)]
+    trust: bool,
+}
+
+impl WorktreeFlags {
+    pub(super) const fn is_wanted(&self) -> bool {
+        self.worktree.is_some()
+    }
+
+    /// The worktree to ask for, if one is wanted. What the repository asks for in it is shown, and allowed if a person says
+    /// so; the daemon refuses what is not.
+    pub(super) async fn wanted(
+        self,
+        context: &Context,
+        client: &mut Client<'_>,
+        workspace: Option<&str>,
+    ) -> Result<Option<NewWorktree>, Failure> {
+        let Some(branch) = self.worktree else { return Ok(None) };
+        let Some(workspace) = workspace else {
+            return Err(Failure::usage(
+                "a worktree needs a folder to be made from",
+                "name one with --workspace",
+            ));
+        };
+        let setup = setup_of(client, workspace).await?;
+        let mut trusted = setup.trusted;
+        if let Some(hash) = setup.hash.clone().filter(|_| !trusted) {
+            trusted = self.trust || asked(context, &setup)?;
+            if trusted {
+                allow(client, workspace.to_owned(), hash, false).await?;
+            }
+        }
+        // Commands that are not allowed are refused by the daemon, which says what they are.
+        for command in setup.setup.iter().filter(|_| trusted) {
+            context.out.note(&format!("setup: {}", one_line(command)));
+        }
+        let branch = Some(branch).filter(|branch| !branch.is_empty());
+        Ok(Some(NewWorktree { branch, base: self.base }))
+    }
+}
+
+/// Asks a person, where one is there.
+fn asked(context: &Context, setup: &WorktreeSetup) -> Result<bool, Failure> {
+    if !can_ask() || context.out.is_json() {
+        return Ok(false);
+    }
+    context.out.question(&format!(
+        "{}/.lanyard/worktree.toml is not allowed yet. In each new worktree of this repository it would\n{}",
+        one_line(&setup.repository),
+        asks(setup)
+    ));
+    agreed(context, "Allow this content?")
+}
+
+/// Makes the session, with patience for the setup of its worktree, and tells where it works. `part` names the request
+/// among others of the same command.
+pub(super) async fn create(
+    context: &Context,
+    client: &mut Client<'_>,
+    part: Option<&str>,
+    new: &lanyard_core::session::NewSession,
+) -> Result<Outcome, Failure> {
+    let route = Route::to(&["sessions"]);
+    let made: Outcome = match (part, new.worktree.is_some()) {
+        (Some(part), false) => return client.post_part(part, &route, new).await,
+        (None, false) => return client.post(&route, new).await,
+        (Some(part), true) => client.post_part_patiently(part, &route, new).await?,
+        (None, true) => client.post_patiently(&route, new).await?,
+    };
+    let first = page(client, &made.session.to_string(), 0, 1).await?;
+    let created = first.events.first().and_then(|event| serde_json::from_str::<Envelope>(event.get()).ok());
+    if let Some(Event::Change(ChangeEvent::Created(created))) = created.map(|envelope| envelope.event) {
+        for step in &created.setup {
+            for line in step.output.trim_end().lines() {
+                context.out.note(&format!("  {}", harmless(line)));
+            }
+            context.out.note(&format!("setup: {} done in {}", one_line(&step.command), span(step.ms)));
+        }
+        if let Some(tree) = &created.tree {
+            context.out.note(&format!("worktree {} on branch {}", tree.path, one_line(&tree.branch)));
+        }
+    }
+    Ok(made)
+}
