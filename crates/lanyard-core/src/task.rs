@@ -42,7 +42,7 @@ pub use event::{REQUEST_KEY, SPAWN_KEY, TaskCreated, TaskEnvelope, TaskEvent, is
 pub use mail::{Mail, MailFrom, MailKind, MailState, MailTo};
 pub use observe::{Kin, SeenRun, SeenSession, Want, observe, want};
 pub use record::{
-    Ending, Isolation, ParentEnd, Remedies, Task, TaskResult, TaskRun, TaskSpec, TaskState, WorkerKind,
-    WorkerSource,
+    Ending, Isolation, ParentEnd, Remedies, TASK_SOURCE, Task, TaskResult, TaskRun, TaskSpec, TaskState,
+    WorkerKind, WorkerSource,
 };
 pub use refusal::TaskRefusal;

@@ -4,6 +4,7 @@
 //! carries it out and tells the engine what came of it. Agents run under shims of their own and outlive all of this.
 
 mod acp;
+pub mod addresses;
 mod again;
 mod calls;
 mod check;
@@ -12,6 +13,7 @@ mod codex;
 mod command;
 mod desk;
 pub(crate) mod driver;
+pub mod engine;
 pub(crate) mod handover;
 mod judge;
 mod opencode;
@@ -40,13 +42,11 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
-use crate::engine::Engine;
-use crate::hub::Hub;
 use crate::live_config::LiveConfig;
-use crate::mcp::Addresses;
-use crate::notifications::Notifications;
 use crate::runs::Runs;
+use addresses::Addresses;
 use desk::Desk;
+use engine::AgentEngine;
 use runner::Order;
 use shared::Shared;
 
@@ -147,26 +147,12 @@ impl Agents {
     /// Opens the desk: takes over what an earlier daemon left, then works. Answers which sessions have a live agent.
     pub async fn open(
         self,
-        engine: Engine,
-        store: Arc<dyn Store>,
-        hub: Arc<Hub>,
-        clock: Arc<Clock>,
-        runs: Runs,
-        (addresses, notifications, checkpoints): (Addresses, Notifications, CheckpointStore),
+        (engine, store, clock, runs): (Arc<dyn AgentEngine>, Arc<dyn Store>, Arc<Clock>, Runs),
+        addresses: Addresses,
+        checkpoints: CheckpointStore,
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
         let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
-        let shared = Shared {
-            engine,
-            store,
-            hub,
-            clock,
-            runs,
-            settings,
-            mirrors,
-            addresses,
-            notifications,
-            checkpoints,
-        };
+        let shared = Shared { engine, store, clock, runs, settings, mirrors, addresses, checkpoints };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
         let adopted = Box::pin(recover::recover(&mut desk)).await;
         (adopted, tokio::spawn(desk.run()))

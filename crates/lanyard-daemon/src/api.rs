@@ -1,7 +1,6 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
 mod agents;
-pub(crate) mod approvals;
 mod attach;
 mod audit;
 mod bulk;
@@ -26,7 +25,6 @@ mod openapi;
 mod pages;
 mod parameters;
 mod plans;
-mod problem;
 mod records;
 mod right;
 mod routes;
@@ -43,13 +41,12 @@ mod worktrees;
 mod writer;
 
 use lanyard_store::Store;
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanyard_core::{SessionId, Timestamp};
+use lanyard_core::Timestamp;
 use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
@@ -63,13 +60,13 @@ use crate::engine::Engine;
 use crate::families::Families;
 use crate::flow::Flows;
 use crate::hub::Hub;
-use crate::intercept::Interceptor;
 use crate::live_config::LiveConfig;
-use crate::mcp::Gateway;
-use crate::memory::Memory;
+use crate::mcp::RelayContext;
+use crate::memory::MemoryContext;
 use crate::notifications::Notifications;
 use crate::presence::{Presence, Seen};
 use crate::reload::Reloader;
+use crate::storage::StorageContext;
 use crate::telemetry::Telemetry;
 use crate::trees::OwnTrees;
 
@@ -78,9 +75,6 @@ pub use front::Front;
 pub use mutations::{Recorded, Underway};
 pub use openapi::document;
 pub use routes::{Route, router, table};
-
-pub(crate) use context::{Target, marked_as_json, too_slow};
-pub(crate) use problem::Problem;
 
 /// What handlers work with.
 pub struct App {
@@ -92,8 +86,6 @@ pub struct App {
     pub agents: Roster,
     /// Where agents that run are asked for something.
     pub wishes: Wishes,
-    /// Sessions whose workspace is being taken back: no turn begins meanwhile.
-    pub rollbacks: Mutex<HashSet<SessionId>>,
     /// Where the workspaces of sessions are kept as they were.
     pub checkpoints: CheckpointStore,
     pub store: Arc<dyn Store>,
@@ -108,12 +100,12 @@ pub struct App {
     pub router: OwnRouter,
     /// When a connection was last seen.
     pub seen: Seen,
-    /// Where tool calls pass.
-    pub interceptor: Interceptor,
     /// What is remembered.
-    pub memory: Memory,
-    /// Where MCP clients come in.
-    pub gateway: Gateway,
+    pub(crate) memories: Arc<MemoryContext>,
+    /// Where MCP clients come in, and where tool calls pass.
+    pub(crate) mcp: Arc<RelayContext>,
+    /// What garbage collection and retention take.
+    pub(crate) storage: Arc<StorageContext>,
     pub clock: Arc<Clock>,
     /// The settings in use.
     pub config: LiveConfig,
@@ -140,12 +132,4 @@ impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").field("address", &self.address).finish_non_exhaustive()
     }
-}
-
-/// How a request reached the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    Tcp,
-    /// The socket in the data folder, which only the daemon's user can open.
-    Socket,
 }

@@ -1,5 +1,7 @@
 //! Starting and ending: take the data folder, open the journal, settle what a crash left, serve, end in order.
 
+pub(crate) mod contexts;
+
 use lanyard_core::journal::Row;
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -19,8 +21,12 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::agent_engine::EngineOfAgents;
+use crate::agents::addresses::Addresses;
+use crate::agents::engine::AgentEngine;
 use crate::agents::roster::Roster;
-use crate::agents::{self, Wishes, wanted};
+use crate::agents::wanted::{self, WantedRun};
+use crate::agents::{self, Wishes};
 use crate::api::{App, Front, Underway};
 use crate::auth::{self, TokenBook};
 use crate::clock::Clock;
@@ -30,9 +36,9 @@ use crate::engine::{self, Ask, Engine, Parts, Request};
 use crate::families;
 use crate::flow;
 use crate::hub::Hub;
-use crate::intercept::{self, Interceptor};
+use crate::intercept;
 use crate::live_config::LiveConfig;
-use crate::mcp::{Addresses, Gateway};
+use crate::mcp::Gateway;
 use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{Notifications, Upkeep};
@@ -46,6 +52,7 @@ use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 use crate::trees::OwnTrees;
+use contexts::{Common, Contexts};
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
@@ -109,8 +116,7 @@ pub enum BootError {
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
 pub async fn run(options: Options) -> Result<(), BootError> {
     let system = |what| move |source| BootError::System { what, source };
-    let ends = Ends::listen().map_err(system("signals"))?;
-    let home = Home::create(&options.home)?;
+    let (ends, home) = (Ends::listen().map_err(system("signals"))?, Home::create(&options.home)?);
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
     let (store, config) = (open(&home, &clock)?, &options.config.config);
@@ -120,8 +126,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (program, presence) = (agents::program(), Presence::new(clock.clone()));
     let (live, hub) = (LiveConfig::new(config.clone(), program.clone()), hub(config, &store)?);
     let (memory, policy) = remembering(config, &hub)?;
-    let (desk, wishes) = agents::agents(&live);
     let continuity = ContinuityCounter::open(config.continuity, &*store)?;
+    let (desk, wishes) = agents::agents(&live);
     let parts =
         parts(&store, &hub, &clock, presence.seen(), (&options, &live), &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
@@ -129,19 +135,22 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
     let tokens = tokens(&operator, &store, &engine, config)?;
-    let beside = beside(&home, address, &tokens, config, (&notifications, &checkpoints));
+    let (addresses, asked) =
+        (addresses(&home, address, &tokens, config), engine_of_agents(&engine, &hub, &notifications));
     let (gateway, runs_wanted) = (Gateway::open(config, &home.dir).await, wanted::wanted(&*store)?);
-    let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
-    let (adopted, agents) = Box::pin(open).await;
+    let parts = (asked.clone(), store.clone(), clock.clone(), runs.clone());
+    let (adopted, agents) = Box::pin(desk.open(parts, addresses, checkpoints.clone())).await;
     let roster = Roster::new(&live, runs, clock.clone(), home.checks());
-    settle(&engine, &store, &adopted).await?;
-    wanted::revive(runs_wanted, &adopted, (&engine, &wishes, &clock)).await;
-    tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
+    take_over((&engine, &store, &clock), &adopted, runs_wanted, (&*asked, &wishes)).await?;
     let (trees, running) = (own_trees(&home, &store, &clock, &hub).await, running(&home, address, &clock));
     let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
     // After what the last daemon left is settled, and before anybody can ask for anything new.
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
+    let common = Common::new(&engine, &store, &hub, &clock, &live, &roster, &tokens);
+    let kept = (&trees, &checkpoints, &notifications);
+    let Contexts { memories, mcp, storage } =
+        common.contexts(memory, (gateway, config.gateway.record), &families, kept);
     let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, (&home, &trees), &hub)?;
     let app = Arc::new(App {
         engine: engine.clone(),
@@ -150,7 +159,6 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         agents: roster,
         wishes,
         seen: presence.seen(),
-        rollbacks: Mutex::default(),
         checkpoints,
         underway: Underway::default(),
         trees,
@@ -158,9 +166,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         presence,
         router: Mutex::default(),
         hub,
-        interceptor: Interceptor::new(engine.clone(), tokens.clone(), config.gateway.record),
-        gateway,
-        memory,
+        memories,
+        mcp,
+        storage,
         clock,
         config: live,
         reloader,
@@ -178,9 +186,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // Said before the first answer: who was answered can read where. The sockets are open, so nobody is turned away.
     claim.announce(&running).map_err(system("the lock file"))?;
     let at_work = AtWork::begin(&app, tcp, socket);
-    tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
-    (options.on_ready)(&running, &app);
+    ready(&running, &app, options.on_ready);
     until_told(&app, at_work, ends, agents, (thread, tasks)).await
+}
+
+fn ready(running: &Running, app: &App, on_ready: OnReady) {
+    let Running { address, pid, .. } = running;
+    tracing::info!(%address, pid, data = %app.data_dir.display(), "ready");
+    on_ready(running, app);
 }
 
 /// Worktrees of the data folder, after what the last daemon began and did not finish was taken back.
@@ -285,7 +298,9 @@ fn parts(
     wishes: &Wishes,
     (continuity, memory): (&Arc<ContinuityCounter>, MemoryPolicy),
 ) -> Parts {
+    let runtime = tokio::runtime::Handle::current();
     Parts {
+        parent_notice: notice::sender(store, clock, &runtime),
         wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
@@ -295,7 +310,7 @@ fn parts(
         settings: live.clone(),
         continuity: continuity.clone(),
         telemetry: options.telemetry.clone(),
-        runtime: tokio::runtime::Handle::current(),
+        runtime,
     }
 }
 
@@ -335,16 +350,15 @@ async fn until_told(
     Ok(())
 }
 
-/// What agents reach, and where is told and kept what they do.
-fn beside(
-    home: &Home,
-    address: SocketAddr,
-    tokens: &Arc<TokenBook>,
-    config: &Config,
-    (notifications, checkpoints): (&Notifications, &CheckpointStore),
-) -> (Addresses, Notifications, CheckpointStore) {
-    let addresses = Addresses::new(address, home, tokens.clone(), config);
-    (addresses, notifications.clone(), checkpoints.clone())
+/// What agents reach, with the tokens of their runs.
+fn addresses(home: &Home, address: SocketAddr, tokens: &Arc<TokenBook>, config: &Config) -> Addresses {
+    let tokens = tokens.clone();
+    Addresses::new(address, home, Arc::new(move |session, run| tokens.of_session(session, run)), config)
+}
+
+fn engine_of_agents(engine: &Engine, hub: &Arc<Hub>, notifications: &Notifications) -> Arc<dyn AgentEngine> {
+    let (engine, hub, notifications) = (engine.clone(), hub.clone(), notifications.clone());
+    Arc::new(EngineOfAgents { engine, hub, notifications })
 }
 
 fn running(home: &Home, address: SocketAddr, clock: &Clock) -> Running {
@@ -388,11 +402,11 @@ impl AtWork {
             ticking: tokio::spawn(timers.run()),
             sweeping: tokio::spawn({
                 let app = app.clone();
-                async move { app.gateway.look_after(app.store.clone()).await }
+                async move { app.mcp.gateway.look_after(app.store.clone()).await }
             }),
             notifying: notifying(app),
-            keeping: tokio::spawn(Keeper::new(app.clone()).run()),
-            purging: tokio::spawn(Purger::new(app.clone()).run()),
+            keeping: tokio::spawn(Keeper::new(app.memories.clone()).run()),
+            purging: tokio::spawn(Purger::new(app.storage.clone()).run()),
         }
     }
 
@@ -400,7 +414,7 @@ impl AtWork {
     async fn end(self, app: &App) {
         app.hub.close();
         app.notifications.close();
-        app.gateway.close_streams();
+        app.mcp.gateway.close_streams();
         let _ = self.close.send(());
         let _ = self.waking.await;
         let _ = self.serving.await;
@@ -416,7 +430,7 @@ impl AtWork {
         // Between two steps: the next daemon goes on with it.
         self.purging.abort();
         let _ = self.purging.await;
-        app.gateway.close().await;
+        app.mcp.gateway.close().await;
     }
 }
 
@@ -494,6 +508,19 @@ fn hosts(address: SocketAddr) -> HashSet<String> {
         hosts.extend([format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")]);
     }
     hosts
+}
+
+/// Settles what the last daemon left and no runner took over, and starts the runs that were asked for.
+async fn take_over(
+    (engine, store, clock): (&Engine, &Arc<dyn Store>, &Arc<Clock>),
+    adopted: &HashSet<SessionId>,
+    runs_wanted: Vec<WantedRun>,
+    (asked, wishes): (&dyn AgentEngine, &Wishes),
+) -> Result<(), BootError> {
+    settle(engine, store, adopted).await?;
+    wanted::revive(runs_wanted, adopted, (asked, wishes, clock)).await;
+    tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
+    Ok(())
 }
 
 /// Turns that were running when the last daemon ended have no agent any more, and a stop that waited

@@ -11,6 +11,7 @@ mod calls;
 mod commit;
 mod decisions;
 mod draft;
+mod halting;
 mod helm;
 mod records;
 mod residents;
@@ -35,11 +36,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
 use crate::auth::LiveRuns;
+use crate::call_flags::Flags;
 use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
-use crate::families::halt::Halting;
 use crate::hub::Hub;
-use crate::intercept::Flags;
 use crate::live_config::LiveConfig;
 use crate::presence::Seen;
 use crate::redaction::Redaction;
@@ -47,6 +47,7 @@ use crate::refusal::refuses;
 use crate::telemetry::Telemetry;
 
 use behind::Behind;
+pub(crate) use halting::{Halted, Halting};
 use helm::Helm;
 pub use turns::Sending;
 pub(crate) use worker::incarnation;
@@ -302,6 +303,9 @@ struct RecordWrite {
     answer: oneshot::Sender<Result<(), AskError>>,
 }
 
+/// Begins to tell the ancestors of a session that it ended or was resumed. It must not wait.
+pub type ParentNotice = Box<dyn Fn(&Engine, SessionId) + Send + Sync>;
+
 /// What the engine works with.
 pub struct Parts {
     pub store: Arc<dyn Store>,
@@ -318,6 +322,7 @@ pub struct Parts {
     pub wishes: Wishes,
     /// When a connection was last seen.
     pub seen: Seen,
+    pub parent_notice: ParentNotice,
     /// For loading sessions aside, so that no session waits for another's disk.
     pub runtime: tokio::runtime::Handle,
 }

@@ -45,7 +45,6 @@ pub(crate) use owner::Owner;
 use read::{Published, TaskReader};
 pub(crate) use reports::Said;
 use work::Done;
-pub(crate) use work::SOURCE;
 
 /// Requests and news that may wait for the owner.
 const INBOX_MAX: usize = 4_096;

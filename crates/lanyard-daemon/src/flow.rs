@@ -29,7 +29,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::agents::roster::Roster;
-use crate::api::approvals;
+use crate::approvals;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, incarnation};
 use crate::hub::{Hub, Of, Over};

@@ -3,10 +3,9 @@
 //! The hot path is one atomic flag. Nothing pending: the call goes at once, and is recorded afterwards without anybody
 //! waiting for the disk. Something pending: the engine decides, durably.
 
-use parking_lot::{Mutex, RwLock};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lanyard_api::config::CallRecording;
@@ -18,12 +17,11 @@ use lanyard_store::Durability;
 use tokio::time::Instant;
 
 use crate::auth::TokenBook;
+use crate::call_flags::{Flag, Flags, ToldCall};
 use crate::engine::{Ask, AskError, Engine, Request};
 use crate::failpoint;
 use crate::live_config::LiveConfig;
 
-/// Unused flags that are kept; beyond that they are made again when a call comes.
-const FLAGS_MAX: usize = 65_536;
 /// Calls of one session that hooks and wrapped servers have told the beginning of; beyond that the oldest are forgotten.
 const TOLD_MAX: usize = 64;
 /// How often calls under way are looked at.
@@ -36,92 +34,6 @@ const fn durability(record: CallRecording) -> Durability {
     match record {
         CallRecording::After | CallRecording::Written => Durability::Written,
         CallRecording::Synced => Durability::Synced,
-    }
-}
-
-/// Which sessions have something pending. Written by the engine after each commit, read by every call.
-#[derive(Debug, Clone, Default)]
-pub struct Flags {
-    held: Arc<RwLock<HashMap<SessionId, Arc<Flag>>>>,
-    /// Calls of all sessions whose answers wait for the log, until they are in it.
-    present: Arc<AtomicUsize>,
-}
-
-/// What every call of a session looks at.
-#[derive(Debug)]
-struct Flag {
-    /// Calls have to ask.
-    up: AtomicBool,
-    /// Calls that are being carried out.
-    open: AtomicUsize,
-    /// Calls of all sessions whose answers wait for the log, until they are in it.
-    present: Arc<AtomicUsize>,
-    /// Calls that have come back, of those that are counted.
-    returned: AtomicUsize,
-    /// Calls of hooks and wrapped servers: their ends are told, or never.
-    told: Mutex<VecDeque<ToldCall>>,
-}
-
-#[derive(Debug)]
-struct ToldCall {
-    id: String,
-    channel: Channel,
-    began: Instant,
-}
-
-impl Flag {
-    /// Calls that are being carried out. What was told to begin so long ago that its end is lost does not count.
-    fn in_flight(&self, lost_after: Duration) -> usize {
-        let mut told = self.told.lock();
-        told.retain(|call| call.began.elapsed() < lost_after);
-        self.open.load(Ordering::Acquire) + told.len()
-    }
-}
-
-impl Flags {
-    /// The session's flag. A new one is up: the first call asks the engine, which knows.
-    fn of(&self, session: SessionId) -> Arc<Flag> {
-        if let Some(flag) = self.held.read().get(&session) {
-            return flag.clone();
-        }
-        let mut flags = self.held.write();
-        if flags.len() >= FLAGS_MAX {
-            flags.retain(|_, flag| Arc::strong_count(flag) > 1);
-        }
-        let present = self.present.clone();
-        let flag = || {
-            let (up, open) = (AtomicBool::new(true), AtomicUsize::new(0));
-            Arc::new(Flag { up, open, present, returned: AtomicUsize::new(0), told: Mutex::default() })
-        };
-        flags.entry(session).or_insert_with(flag).clone()
-    }
-
-    /// Says whether calls of the session have to ask. Sessions whose calls never came by have no flag and need none.
-    pub(crate) fn set(&self, session: SessionId, up: bool) {
-        if let Some(flag) = self.held.read().get(&session) {
-            flag.up.store(up, Ordering::Release);
-        }
-    }
-
-    /// Whether anybody has come by for this session since the daemon started. Its calls may not be in the log yet.
-    pub(crate) fn knows(&self, session: SessionId) -> bool {
-        self.held.read().contains_key(&session)
-    }
-
-    /// Whether a call of the session is being carried out, whose answer can carry what is to be said.
-    pub(crate) fn answer_is_due(&self, session: SessionId) -> bool {
-        let flags = self.held.read();
-        flags.get(&session).is_some_and(|flag| flag.open.load(Ordering::Acquire) > 0)
-    }
-
-    /// Whether the answer to a call may still tell the agent of a stop: also a call of a wrapped server, whose end may
-    /// be lost with the server. The stop's deadline bounds the wait.
-    pub(crate) fn may_be_told(&self, session: SessionId) -> bool {
-        let flags = self.held.read();
-        flags.get(&session).is_some_and(|flag| {
-            let told = flag.told.lock();
-            flag.open.load(Ordering::Acquire) > 0 || told.iter().any(|call| call.channel == Channel::Mcp)
-        })
     }
 }
 

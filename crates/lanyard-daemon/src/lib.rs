@@ -1,10 +1,13 @@
 //! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
 
+mod agent_engine;
 pub mod agents;
 pub mod api;
+mod approvals;
 pub mod auth;
 mod bell;
 mod boot;
+mod call_flags;
 pub mod clock;
 pub mod continuity;
 pub mod dashboard;
@@ -13,6 +16,7 @@ mod environment;
 pub mod failpoint;
 mod families;
 mod flow;
+mod http_endpoint;
 pub mod hub;
 pub mod intercept;
 pub mod live_config;
@@ -22,16 +26,19 @@ mod notice;
 mod notifications;
 mod outward;
 pub mod presence;
+mod problem;
 pub mod redaction;
 mod refusal;
 pub mod reload;
 pub mod runs;
 mod server;
+mod shelf;
 mod storage;
 mod tail;
 pub mod telemetry;
 mod timers;
 mod tls;
+mod tool_refusal;
 mod trees;
 mod wire;
 

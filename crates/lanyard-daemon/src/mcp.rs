@@ -6,6 +6,7 @@
 
 mod book;
 mod check;
+mod context;
 mod door;
 mod envelope;
 mod http;
@@ -24,31 +25,24 @@ mod up;
 mod work;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use lanyard_api::config::Config;
-use lanyard_api::home::Home;
 use lanyard_api::names::OWN_SERVER;
 use lanyard_api::types::{GcCount, McpEntry, McpKind, McpState};
-use lanyard_core::{RunId, SessionId};
+use lanyard_core::SessionId;
 use lanyard_store::Store;
 use tokio::sync::watch;
 use tokio::time::Duration;
 
-use crate::agents::driver::McpServer;
-use crate::api::App;
-use crate::auth::TokenBook;
 use crate::runs::process::end_and_wait;
 use book::Book;
 use seat::Seats;
 use server::{Server, Upstream};
 
-pub(crate) use door::{delete, get, message, post};
-pub(crate) use http::Upstream as Endpoint;
-pub(crate) use server::key;
+pub(crate) use context::{RelayContext, ToolContext};
+pub(crate) use door::{delete, get, message};
 
 /// What stands in an address where no session is meant.
 pub(crate) const NOBODY: &str = "-";
@@ -60,7 +54,7 @@ const LEFT_GRACE: Duration = Duration::from_secs(2);
 
 /// Every server of the config, and who uses it.
 #[derive(Debug)]
-pub struct Gateway {
+pub(crate) struct Gateway {
     servers: BTreeMap<String, Arc<Server>>,
     seats: Seats,
     book: Book,
@@ -71,7 +65,7 @@ pub struct Gateway {
 
 impl Gateway {
     /// The servers of the config. What an earlier daemon left of them is ended first.
-    pub async fn open(config: &Config, data_dir: &Path) -> Self {
+    pub(crate) async fn open(config: &Config, data_dir: &Path) -> Self {
         let gateway = Self::new(config, data_dir);
         gateway.tidy().await;
         gateway
@@ -129,7 +123,7 @@ impl Gateway {
     }
 
     /// Ends processes nobody needs any more. Runs until the daemon ends.
-    pub async fn look_after(&self, store: Arc<dyn Store>) {
+    pub(crate) async fn look_after(&self, store: Arc<dyn Store>) {
         loop {
             tokio::time::sleep(SWEEP_EVERY).await;
             let used: HashSet<SessionId> =
@@ -180,12 +174,12 @@ impl Gateway {
     }
 
     /// Streams end: they would hold up the end of the daemon.
-    pub fn close_streams(&self) {
+    pub(crate) fn close_streams(&self) {
         self.closing.send_replace(true);
     }
 
     /// Ends every process.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.close_streams();
         for (_, program) in self.programs() {
             program.close().await;
@@ -210,12 +204,16 @@ impl Gateway {
     }
 
     /// Starts or connects to a server and looks at it.
-    pub(crate) async fn check(&self, app: &Arc<App>, key: &str) -> Option<lanyard_api::types::McpCheck> {
+    pub(crate) async fn check(
+        &self,
+        context: &Arc<RelayContext>,
+        key: &str,
+    ) -> Option<lanyard_api::types::McpCheck> {
         if key == OWN_SERVER {
-            return Some(check::own(app).await);
+            return Some(check::own(&context.tools).await);
         }
         let server = self.server(key)?;
-        Some(check::check(app, &server).await)
+        Some(check::check(context, &server).await)
     }
 }
 
@@ -267,101 +265,4 @@ fn entry(server: &Server) -> McpEntry {
         last_error: unusable.or_else(|| server.last_trouble()),
         calls: server.calls.load(std::sync::atomic::Ordering::Relaxed),
     }
-}
-
-/// How agents that Lanyard starts reach the gateway.
-#[derive(Clone)]
-pub struct Addresses {
-    pub address: SocketAddr,
-    /// The daemon's socket, where relays forward to.
-    pub socket: PathBuf,
-    pub tokens: Arc<TokenBook>,
-    /// Servers that are an agent's own, by their keys.
-    pub own: Arc<HashSet<String>>,
-}
-
-impl std::fmt::Debug for Addresses {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Addresses").field("address", &self.address).finish_non_exhaustive()
-    }
-}
-
-impl Addresses {
-    #[must_use]
-    pub fn new(address: SocketAddr, home: &Home, tokens: Arc<TokenBook>, config: &Config) -> Self {
-        let own = config
-            .agents
-            .iter()
-            .flat_map(|(agent, settings)| settings.mcp.keys().map(move |name| key(name, Some(agent))));
-        Self { address, socket: home.socket(), tokens, own: Arc::new(own.collect()) }
-    }
-
-    /// The same for a run behind a relay: its addresses are the relay's. A run of an older daemon has none.
-    pub(crate) fn through(&self, relay: Option<SocketAddr>) -> Self {
-        Self { address: relay.unwrap_or(self.address), ..self.clone() }
-    }
-
-    /// By what the processes of a run find back to its session: its hooks, wrapped servers, and `lanyard` in its shell.
-    pub(crate) fn environment(&self, session: SessionId, run: RunId) -> [(String, String); 2] {
-        let url = format!("http://{}", self.address);
-        let token = self.tokens.of_session(session, run);
-        [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), token)]
-    }
-
-    /// Where the gateway has a session's servers.
-    pub(crate) fn base(&self, session: SessionId) -> String {
-        format!("http://{}/mcp/{session}", self.address)
-    }
-
-    /// Servers as clients write them into `mcp.json`. The token stands there by the name of its variable.
-    #[expect(clippy::unused_self, reason = "what is offered comes from here")]
-    pub(crate) fn config(&self, servers: &[McpServer]) -> String {
-        let mut all = serde_json::Map::new();
-        for server in servers {
-            if let McpServer::Http { name, url, .. } = server {
-                let headers = serde_json::json!({ "Authorization": "Bearer ${LANYARD_TOKEN}" });
-                all.insert(
-                    name.clone(),
-                    serde_json::json!({ "type": "http", "url": url, "headers": headers }),
-                );
-            }
-        }
-        serde_json::json!({ "mcpServers": all }).to_string()
-    }
-
-    /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.
-    pub(crate) fn offered<'a>(
-        &self,
-        (session, run): (SessionId, RunId),
-        agent: &str,
-        names: impl Iterator<Item = &'a String>,
-    ) -> Vec<McpServer> {
-        let bearer = format!("Bearer {}", self.tokens.of_session(session, run));
-        let offer = |name: &str| {
-            let own = key(name, Some(agent));
-            let key = if self.own.contains(&own) { own } else { name.to_owned() };
-            McpServer::Http {
-                name: name.to_owned(),
-                url: url(self.address, &session.to_string(), &key),
-                headers: vec![("Authorization".to_owned(), bearer.clone())],
-            }
-        };
-        names.map(|name| offer(name)).chain([offer(OWN_SERVER)]).collect()
-    }
-}
-
-/// The address of a server for a session.
-pub(crate) fn url(address: SocketAddr, session: &str, key: &str) -> String {
-    let mut escaped = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'@' => {
-                escaped.push(char::from(byte));
-            }
-            other => {
-                let _ = write!(escaped, "%{other:02X}");
-            }
-        }
-    }
-    format!("http://{address}/mcp/{session}/{escaped}")
 }

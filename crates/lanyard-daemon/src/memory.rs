@@ -18,8 +18,12 @@ use std::sync::Arc;
 
 use lanyard_api::config::{MemoryConfig, MemorySwitch, SummaryMode};
 use lanyard_core::memory::{MemoryPolicy, RetentionRules, Rule};
+use lanyard_store::Store;
 use tokio::sync::{Notify, RwLock};
 
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::hub::Hub;
 use crate::redaction::Redaction;
 
 pub(crate) use embed::Embedder;
@@ -47,6 +51,15 @@ pub struct Memory {
     refused: Mutex<BTreeMap<Rule, u64>>,
     /// Takes secrets out of entries.
     redaction: Arc<Redaction>,
+}
+
+/// Memory with what reading and writing it takes.
+pub(crate) struct MemoryContext {
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) engine: Engine,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) clock: Arc<Clock>,
 }
 
 impl Memory {

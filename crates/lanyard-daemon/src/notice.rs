@@ -11,9 +11,10 @@ use lanyard_core::session::{
 use lanyard_core::text::cut;
 use lanyard_core::{Actor, Cause, NoteId, SessionId};
 use lanyard_store::{Store, StoreError};
+use tokio::runtime::Handle;
 
 use crate::clock::Clock;
-use crate::engine::{Ask, AskError, Engine, Key, Request};
+use crate::engine::{Ask, AskError, Engine, Key, ParentNotice, Request};
 use crate::failpoint;
 use crate::tail;
 
@@ -23,6 +24,15 @@ const TAIL: u32 = 400;
 const WORDS_CHARS: usize = 400;
 /// Files that are named.
 const FILES_MAX: usize = 12;
+
+/// Sends notices in tasks of this runtime: what a child left is read from its log.
+pub(crate) fn sender(store: &Arc<dyn Store>, clock: &Arc<Clock>, runtime: &Handle) -> ParentNotice {
+    let (store, clock, runtime) = (store.clone(), clock.clone(), runtime.clone());
+    Box::new(move |engine, child| {
+        let (engine, store, clock) = (engine.clone(), store.clone(), clock.clone());
+        runtime.spawn(async move { send(&engine, &store, &clock, child).await });
+    })
+}
 
 /// Tells of the child's end or of its resume, once; what happens twice after a crash has the same key.
 pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock, child: SessionId) {

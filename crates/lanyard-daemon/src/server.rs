@@ -5,6 +5,9 @@ mod stalled;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -12,7 +15,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-use crate::api::{Front, Via};
 use crate::bell::Belled;
 use stalled::Patient;
 pub(crate) use stalled::patience;
@@ -28,11 +30,25 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait when the system has no more sockets to give.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How a request reached the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Via {
+    Tcp,
+    /// The socket in the data folder, which only the daemon's user can open.
+    Socket,
+}
+
+/// Answers the requests of all connections.
+pub(crate) trait Respond: Send + Sync + 'static {
+    fn answer(self: Arc<Self>, via: Via, request: Request<Incoming>)
+    -> impl Future<Output = Response> + Send;
+}
+
 /// Serves until `closing` says so, then lets open requests finish.
 pub(crate) async fn serve(
     tcp: TcpListener,
     socket: UnixListener,
-    front: Arc<Front>,
+    front: Arc<impl Respond>,
     mut closing: oneshot::Receiver<()>,
 ) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -86,12 +102,12 @@ async fn pause(error: &std::io::Error) {
 fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     via: Via,
-    front: &Arc<Front>,
+    front: &Arc<impl Respond>,
     place: Place,
 ) {
     let front = front.clone();
     let (mut ending, patience) = (place.ending.clone(), place.patience);
-    let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(place.clone());
         }

@@ -17,3 +17,33 @@ pub(crate) use copies::back_up;
 pub use copies::{BackupRefusal, back_up_alone};
 pub(crate) use garbage::{collect, move_old_checkpoints};
 pub(crate) use purger::Purger;
+
+use std::sync::Arc;
+
+use lanyard_git::snapshot::CheckpointStore;
+use lanyard_store::Store;
+
+use crate::agents::roster::Roster;
+use crate::auth::TokenBook;
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::hub::Hub;
+use crate::live_config::LiveConfig;
+use crate::mcp::Gateway;
+use crate::notifications::Notifications;
+use crate::trees::OwnTrees;
+
+/// What keeping the disk in bounds takes: everything that leaves files or rows of a session.
+pub(crate) struct StorageContext {
+    pub(crate) engine: Engine,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) config: LiveConfig,
+    pub(crate) agents: Roster,
+    pub(crate) trees: OwnTrees,
+    pub(crate) checkpoints: CheckpointStore,
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) notifications: Notifications,
+    pub(crate) tokens: Arc<TokenBook>,
+}

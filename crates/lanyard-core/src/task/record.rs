@@ -13,6 +13,9 @@ use crate::task::mail::MailTo;
 use crate::time::Timestamp;
 use crate::tree::{BaseConflict, Captured, Tree};
 
+/// Where the sessions of tasks come from.
+pub const TASK_SOURCE: &str = "task";
+
 /// Runs a record keeps; the task's log keeps all.
 pub(super) const RUNS_MAX: usize = 16;
 

@@ -27,8 +27,8 @@ pub(super) async fn auto_resume(
         client_turn_id: Some(format!("{MARK}{}", lost.id)),
         prompt: settings.auto_resume_prompt.clone(),
     };
-    let keys = vec![once(run, "auto-resume")];
-    match shared.command(session, command, Actor::system("auto-resume"), keys).await {
+    let once = Some(once(run, "auto-resume"));
+    match shared.command(session, command, Actor::system("auto-resume"), once).await {
         Ok(_) => tracing::info!(%session, lost = %lost.id, "goes on by itself after a crash"),
         Err(error) => tracing::warn!(%session, %error, "could not go on by itself after a crash"),
     }

@@ -10,13 +10,11 @@ use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
 use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Filter, Store, StoreError};
 
+use crate::agents::addresses::Addresses;
+use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure};
 use crate::agents::runner::process_of;
 use crate::clock::Clock;
-use crate::engine::{Ask, AskError, Engine, Key, Request};
-use crate::hub::Hub;
 use crate::live_config::LiveConfig;
-use crate::mcp::Addresses;
-use crate::notifications::Notifications;
 use crate::refusal::error_chain;
 use crate::runs::Runs;
 
@@ -29,10 +27,8 @@ const UNATTENDED_GRACE: Duration = Duration::from_secs(2);
 const FAMILY_PAGE: usize = 500;
 
 pub(super) struct Shared {
-    pub(super) engine: Engine,
+    pub(super) engine: Arc<dyn AgentEngine>,
     pub(super) store: Arc<dyn Store>,
-    /// Where text is shown while it is being written.
-    pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
     pub(super) runs: Runs,
     pub(super) settings: LiveConfig,
@@ -40,8 +36,6 @@ pub(super) struct Shared {
     pub(super) mirrors: Mutex<HashMap<SessionId, SessionId>>,
     /// Where agents reach MCP servers.
     pub(super) addresses: Addresses,
-    /// Where people are told that a turn comes near to what it may use.
-    pub(super) notifications: Notifications,
     /// Where workspaces are kept as they were.
     pub(super) checkpoints: CheckpointStore,
 }
@@ -61,13 +55,13 @@ impl Shared {
         session: SessionId,
         cause: Option<Cause>,
         signals: Vec<Signal>,
-    ) -> Result<Outcome, AskError> {
+    ) -> Result<Outcome, AskFailure> {
         let cause = cause.or_else(|| signals.first().map(|signal| Cause::Signal(signal.name().to_owned())));
-        let request = Request {
-            ask: Ask::Tell { session, signals },
+        let request = AgentRequest {
+            ask: AgentAsk::Tell { session, signals },
             actor: Actor::system("agents"),
             cause,
-            keys: Vec::new(),
+            once: None,
         };
         self.insist(request).await
     }
@@ -90,26 +84,26 @@ impl Shared {
         session: SessionId,
         command: Command,
         actor: Actor,
-        keys: Vec<Key>,
-    ) -> Result<Outcome, AskError> {
+        once: Option<String>,
+    ) -> Result<Outcome, AskFailure> {
         let cause = Some(Cause::Signal(command.name().to_owned()));
-        self.insist(Request { ask: Ask::Do { session, command }, actor, cause, keys }).await
+        self.insist(AgentRequest { ask: AgentAsk::Do { session, command }, actor, cause, once }).await
     }
 
     /// Has the engine look at a session it may not know yet: a subagent at work shares its parent's connection.
     pub(super) async fn look_at(&self, session: SessionId) {
-        let (actor, keys) = (Actor::system("agents"), Vec::new());
-        let request = Request { ask: Ask::Nudge { session }, actor, cause: None, keys };
+        let (ask, actor) = (AgentAsk::Look { session }, Actor::system("agents"));
+        let request = AgentRequest { ask, actor, cause: None, once: None };
         if let Err(error) = self.insist(request).await {
             tracing::warn!(%session, %error, "a subagent could not be looked at after the start");
         }
     }
 
-    pub(super) async fn insist(&self, request: Request) -> Result<Outcome, AskError> {
+    pub(super) async fn insist(&self, request: AgentRequest) -> Result<Outcome, AskFailure> {
         loop {
             match self.engine.ask(request.clone()).await {
-                Ok(reply) => return Ok(reply.outcome),
-                Err(AskError::Unavailable(_) | AskError::Overloaded) => tokio::time::sleep(RETRY_AFTER).await,
+                Ok(outcome) => return Ok(outcome),
+                Err(AskFailure::NotNow(_)) => tokio::time::sleep(RETRY_AFTER).await,
                 Err(error) => return Err(error),
             }
         }
@@ -235,7 +229,7 @@ impl Shared {
     }
 }
 
-/// A key for something that happens once in a run, whoever asks again after a crash.
-pub(super) fn once(run: RunId, what: &str) -> Key {
-    Key::once(&format!("{run}\0{what}"))
+/// The name of something that happens once in a run, also when it is asked for again after a crash.
+pub(super) fn once(run: RunId, what: &str) -> String {
+    format!("{run}\0{what}")
 }

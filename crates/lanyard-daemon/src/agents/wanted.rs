@@ -9,8 +9,8 @@ use lanyard_core::{Actor, Cause, RunId, SessionId};
 use lanyard_store::{Filter, Owed, Store, StoreError};
 
 use crate::agents::Wishes;
+use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest};
 use crate::clock::Clock;
-use crate::engine::{Ask, Engine, Request};
 
 /// Sessions that are listed at a time.
 const PAGE: usize = 256;
@@ -52,11 +52,11 @@ pub(crate) fn owed(store: &dyn Store, owed: Owed) -> Result<Vec<Row>, StoreError
 pub(crate) async fn revive(
     wanted: Vec<WantedRun>,
     adopted: &HashSet<SessionId>,
-    (engine, wishes, clock): (&Engine, &Wishes, &Clock),
+    (engine, wishes, clock): (&dyn AgentEngine, &Wishes, &Clock),
 ) {
     for run in wanted.into_iter().filter(|run| !adopted.contains(&run.session)) {
         let session = run.session;
-        if engine.halting.is_on() {
+        if engine.is_halted() {
             give_up(run, engine, RunId::mint(clock.now(), clock.random())).await;
         } else if !wishes.put(session, &Effect::Revive { ways: run.ways }) {
             tracing::warn!(%session, "too much waits for the agents; a run that was asked for is not started");
@@ -64,7 +64,7 @@ pub(crate) async fn revive(
     }
 }
 
-async fn give_up(WantedRun { session, agent, .. }: WantedRun, engine: &Engine, run: RunId) {
+async fn give_up(WantedRun { session, agent, .. }: WantedRun, engine: &dyn AgentEngine, run: RunId) {
     let driver = "none".to_owned();
     let begun = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false };
     let (how, reason) = (
@@ -74,8 +74,8 @@ async fn give_up(WantedRun { session, agent, .. }: WantedRun, engine: &Engine, r
     let ended = Signal::RunEnded { run, how, cause: None, reason, receipt: Receipt::default() };
     let cause = Some(Cause::Signal(begun.name().to_owned()));
     // A run that had begun and has no process ends first.
-    let ask = Ask::Tell { session, signals: vec![Signal::DaemonRestarted, begun, ended] };
-    let request = Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() };
+    let ask = AgentAsk::Tell { session, signals: vec![Signal::DaemonRestarted, begun, ended] };
+    let request = AgentRequest { ask, actor: Actor::system("boot"), cause, once: None };
     if let Err(error) = engine.ask(request).await {
         tracing::warn!(%session, %error, "a run that was asked for could not be settled");
     }

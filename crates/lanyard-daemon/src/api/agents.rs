@@ -16,8 +16,8 @@ use crate::agents::roster::{CheckOutcome, Listed};
 use crate::agents::{COMPACT_WAIT, Compaction};
 use crate::api::App;
 use crate::api::context::{Change, Target, load, query};
-use crate::api::problem::Problem;
 use crate::api::sessions::{command_on, not_rolling_back};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

@@ -23,12 +23,12 @@ use lanyard_core::id::uuid_v7;
 use lanyard_core::{ActorKind, ConnectionId, Session};
 
 use crate::api::context::{Target, load};
-use crate::api::problem::Problem;
 use crate::api::right::{Frames, Right, SaysGoodbye};
 use crate::api::{App, writer};
 use crate::auth::{Caller, bearer};
 use crate::hub::{HEARTBEAT, Reader, Want, control};
 use crate::presence::ConnectionTaken;
+use crate::problem::Problem;
 use crate::server::Place;
 
 use asks::Desk;

@@ -21,7 +21,7 @@ use crate::api::App;
 use crate::api::context::{on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::mutations;
-use crate::api::problem::Problem;
+use crate::problem::Problem;
 use entry::read;
 
 /// Entries of one page.

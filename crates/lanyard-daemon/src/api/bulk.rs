@@ -13,8 +13,8 @@ use lanyard_store::Filter;
 use crate::api::App;
 use crate::api::context::{Change, load, on_disk};
 use crate::api::guard::resolve;
-use crate::api::problem::Problem;
 use crate::engine::{Ask, AskError, Request};
+use crate::problem::Problem;
 
 /// Sessions one request reaches.
 const BULK_MAX: usize = 500;

@@ -10,8 +10,8 @@ use lanyard_core::session::{Call, Passage};
 
 use crate::api::App;
 use crate::api::context::{Change, Target};
-use crate::api::problem::Problem;
 use crate::auth::Denied;
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 
@@ -20,7 +20,7 @@ pub(super) async fn begins(
     target: Target,
     change: Change<NewCall>,
 ) -> Result<Json<CallAnswer>, Problem> {
-    let bound = app.interceptor.of(target.0);
+    let bound = app.mcp.interceptor.of(target.0);
     let mut call = Call { run: change.proof.run, ..change.body };
     let passage = bound.begins(&mut call).await?;
     let uncertain = call.is_uncertain();
@@ -42,7 +42,7 @@ pub(super) async fn ends(
     target: Target,
     change: Change<CallEnded>,
 ) -> Result<Json<CallLead>, Problem> {
-    let bound = app.interceptor.of(target.0);
+    let bound = app.mcp.interceptor.of(target.0);
     let call = Call { run: change.proof.run, ..change.body.call };
     bound.told_ends(&call);
     let lead = bound.ends(call, change.body.returned, None).await?;
@@ -60,6 +60,6 @@ pub(super) async fn unsent(
     target: Target,
     change: Change<CallUnsent>,
 ) -> Result<StatusCode, Problem> {
-    app.interceptor.of(target.0).unsent(&change.body.notes).await;
+    app.mcp.interceptor.of(target.0).unsent(&change.body.notes).await;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Loaded, Store, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
-use crate::api::problem::Problem;
 use crate::auth::{Caller, RunProof};
 use crate::engine::Key;
+use crate::problem::{Problem, marked_as_json, too_slow};
 use crate::server::patience;
 
 /// On an answer that was given before.
@@ -112,16 +112,6 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Said<T> {
     }
 }
 
-/// A body that comes byte by byte holds a connection and its memory: it has the time a stalled socket has.
-pub(crate) fn too_slow() -> Problem {
-    Problem::new(
-        StatusCode::REQUEST_TIMEOUT,
-        "body_too_slow",
-        format!("the body was not there within {} ms", patience().as_millis()),
-        "send the body at once",
-    )
-}
-
 pub(super) async fn read_body(body: axum::body::Body) -> Result<bytes::Bytes, Problem> {
     let read = tokio::time::timeout(patience(), axum::body::to_bytes(body, BODY_BYTES_MAX));
     read.await.map_err(|_| too_slow())?.map_err(|_| {
@@ -149,24 +139,6 @@ fn parse<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Pr
     }
     marked_as_json(headers)?;
     read_json(bytes)
-}
-
-/// A body must say that it is JSON: a page of another site cannot send that unasked.
-pub(crate) fn marked_as_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let is_json = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
-    if !is_json {
-        return Err(Problem::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "content_type_not_json",
-            "the body is not marked as JSON",
-            "send `Content-Type: application/json`",
-        ));
-    }
-    Ok(())
 }
 
 fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {

@@ -18,9 +18,9 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
-use crate::api::problem::Problem;
 use crate::families::plans;
 use crate::hub::{Reader, Want};
+use crate::problem::Problem;
 use crate::wire;
 
 /// Sessions of one page.

@@ -21,11 +21,11 @@ use lanyard_store::FlowFilter;
 use serde::Deserialize;
 
 use crate::api::App;
-use crate::api::approvals;
 use crate::api::context::{Change, on_disk, query};
-use crate::api::problem::Problem;
 use crate::api::tasks::with_git;
+use crate::approvals;
 use crate::flow::{Beginning, FlowError};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

@@ -11,12 +11,14 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
+use crate::api::App;
 use crate::api::guard::{Asked, admit, in_address};
 use crate::api::right::{Right, bounded, streams};
 use crate::api::routes::table;
-use crate::api::{App, Problem, Target, Via};
 use crate::auth::Access;
 use crate::mcp;
+use crate::problem::Problem;
+use crate::server::{Respond, Via};
 
 /// The row of the table that is answered here.
 const ROW: &str = "mcp_message";
@@ -38,7 +40,29 @@ impl Front {
         Self { app: app.clone(), router, access }
     }
 
-    pub(crate) async fn answer(self: Arc<Self>, via: Via, mut request: Request<Incoming>) -> Response {
+    async fn message(&self, access: Access, via: Via, request: Request<Incoming>) -> Response {
+        let (parts, body) = request.into_parts();
+        // Looked at once more rather than copied.
+        let Some((named, server)) = place(parts.uri.path()) else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        let asked = Asked { method: &parts.method, headers: &parts.headers, uri: &parts.uri };
+        match admit(&self.app, access, in_address(named), asked, via).await {
+            Ok((caller, target)) => {
+                let whose = (target, caller.proof());
+                let response = mcp::message(self.app.mcp.clone(), whose, server, parts.headers, body).await;
+                if streams(&response) {
+                    return bounded(response, Right::new(&self.app, &caller, target));
+                }
+                response
+            }
+            Err(problem) => problem.into_response(),
+        }
+    }
+}
+
+impl Respond for Front {
+    async fn answer(self: Arc<Self>, via: Via, mut request: Request<Incoming>) -> Response {
         if is_ambiguous(request.headers()) {
             return ambiguous();
         }
@@ -54,26 +78,6 @@ impl Front {
         match router.oneshot(request.map(Body::new)).await {
             Ok(response) => response,
             Err(never) => match never {},
-        }
-    }
-
-    async fn message(&self, access: Access, via: Via, request: Request<Incoming>) -> Response {
-        let (parts, body) = request.into_parts();
-        // Looked at once more rather than copied.
-        let Some((named, server)) = place(parts.uri.path()) else {
-            return StatusCode::NOT_FOUND.into_response();
-        };
-        let asked = Asked { method: &parts.method, headers: &parts.headers, uri: &parts.uri };
-        match admit(&self.app, access, in_address(named), asked, via).await {
-            Ok((caller, target)) => {
-                let whose = (target.map(Target), caller.proof());
-                let response = mcp::message(self.app.clone(), whose, server, parts.headers, body).await;
-                if streams(&response) {
-                    return bounded(response, Right::new(&self.app, &caller, target));
-                }
-                response
-            }
-            Err(problem) => problem.into_response(),
         }
     }
 }

@@ -7,16 +7,17 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use lanyard_api::types::{GateAnswer, GateEntry, GateList};
-use lanyard_core::session::{Command, Gate, GateStatus, Session, StateName};
+use lanyard_api::types::{GateAnswer, GateList};
+use lanyard_core::session::{Command, GateStatus, StateName};
 use lanyard_core::{GateId, SessionId};
 use lanyard_store::Filter;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
-use crate::api::problem::Problem;
 use crate::api::sessions::command_on;
+use crate::approvals::entries;
 use crate::families::read::asked_about;
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 
@@ -67,16 +68,4 @@ pub(super) async fn answer(
     let GateAnswer { option, message } = change.body.clone();
     let command = Command::AnswerGate { gate, option, message };
     command_on(&app, target, change, command, StatusCode::OK).await
-}
-
-pub(super) fn entries(session: &Session, wanted: impl Fn(&Gate) -> bool) -> Vec<GateEntry> {
-    let gates = session.gates.iter().filter(|gate| wanted(gate)).cloned();
-    let entry = |gate| GateEntry {
-        session: session.id,
-        session_title: session.title.clone(),
-        agent: session.hands.agent.clone(),
-        workspace: session.workspace.clone(),
-        gate,
-    };
-    gates.map(entry).collect()
 }

@@ -12,14 +12,15 @@ use lanyard_core::session::{Stop, StopLevel};
 use lanyard_core::{Address, RunId, SessionId};
 use lanyard_store::Loaded;
 
+use crate::api::App;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::plans::on_families_disk;
-use crate::api::problem::Problem;
 use crate::api::right::{Right, bounded};
-use crate::api::{App, Via};
 use crate::auth::{Access, Caller, Denied, Means, permit, shown};
 use crate::families::find;
 use crate::mcp::NOBODY;
+use crate::problem::Problem;
+use crate::server::Via;
 
 /// Generations looked through between a subagent and the agent whose process hosts it.
 const HOSTED_DEPTH_MAX: usize = 16;

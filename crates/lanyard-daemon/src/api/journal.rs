@@ -12,7 +12,7 @@ use lanyard_store::Store;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, on_disk};
-use crate::api::problem::Problem;
+use crate::problem::Problem;
 use crate::storage;
 use crate::storage::retention::{self, PRUNE_MAX, Prune};
 
@@ -46,16 +46,16 @@ pub(super) async fn purge(State(app): Shared, target: Target) -> Result<Json<Pur
 }
 
 pub(super) async fn gc(State(app): Shared, change: Change<NewGc>) -> Result<Json<GcReport>, Problem> {
-    let (shared, wanted) = (app.clone(), change.body);
+    let (shared, wanted) = (app.storage.clone(), change.body);
     let ended = match wanted.ended_after_ms {
         None => 0,
         Some(after_ms) if wanted.dry_run => {
-            retention::count(&app, after_ms).await.map_err(|why| pruning(&why))?
+            retention::count(&app.storage, after_ms).await.map_err(|why| pruning(&why))?
         }
         Some(ended_after_ms) => {
             let reason = format!("it ended more than {} minutes ago", ended_after_ms / 60_000);
             let prune = Prune { ended_after_ms, actor: change.actor, reason, max: PRUNE_MAX };
-            retention::prune(&app, prune).await.map_err(|why| pruning(&why))?
+            retention::prune(&app.storage, prune).await.map_err(|why| pruning(&why))?
         }
     };
     let report = on_disk(&app, move |_| storage::collect(&shared, &wanted)).await?;

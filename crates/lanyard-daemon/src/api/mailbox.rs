@@ -18,9 +18,9 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, Target, query};
 use crate::api::plans::{on_families_disk, with_reader};
-use crate::api::problem::Problem;
-use crate::families::halt::Halted;
+use crate::engine::Halted;
 use crate::families::{By, FamilyError, Said, find, plans};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

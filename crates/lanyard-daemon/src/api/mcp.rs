@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, Request, State};
+use axum::http::{Extensions, StatusCode};
+use axum::response::Response;
 use lanyard_api::types::{McpAddress, McpCheck, McpList, NewMcpAddress, Reason};
 use lanyard_core::session::NewSession;
 use lanyard_core::{Address, SessionId};
 
+use crate::agents::addresses::server_url;
 use crate::api::App;
-use crate::api::context::{Change, load};
+use crate::api::context::{Change, Target, load};
 use crate::api::guard::resolve;
-use crate::api::problem::Problem;
 use crate::api::system::host_token;
-use crate::engine::{Ask, Request};
+use crate::auth::{Caller, RunProof};
+use crate::engine::{self, Ask};
 use crate::mcp;
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 
@@ -24,7 +27,7 @@ type Shared = State<Arc<App>>;
 const EXTERNAL: &str = "external";
 
 pub(super) async fn list(State(app): Shared) -> Json<McpList> {
-    Json(McpList { servers: app.gateway.list() })
+    Json(McpList { servers: app.mcp.gateway.list() })
 }
 
 pub(super) async fn address(
@@ -32,7 +35,7 @@ pub(super) async fn address(
     Path(server): Path<String>,
     change: Change<NewMcpAddress>,
 ) -> Result<Json<McpAddress>, Problem> {
-    if !app.gateway.has(&server) {
+    if !app.mcp.gateway.has(&server) {
         return Err(unknown(&server));
     }
     let session = match &change.body.session {
@@ -44,7 +47,7 @@ pub(super) async fn address(
     };
     let token = host_token(&app, session).await?;
     let headers = [("Authorization".to_owned(), format!("Bearer {token}"))];
-    let url = mcp::url(app.address, &session.to_string(), &server);
+    let url = server_url(app.address, &session.to_string(), &server);
     Ok(Json(McpAddress { session, url, headers: BTreeMap::from(headers) }))
 }
 
@@ -59,7 +62,7 @@ async fn register(app: &Arc<App>, change: &Change<NewMcpAddress>) -> Result<Sess
         ..NewSession::default()
     };
     let id = SessionId::mint(app.clock.now(), app.clock.random());
-    let request = Request {
+    let request = engine::Request {
         ask: Ask::Create { id, new: Box::new(new), parent: None },
         actor: change.actor.clone(),
         cause: change.cause.clone(),
@@ -73,7 +76,7 @@ pub(super) async fn check(
     Path(server): Path<String>,
     _: Change<Reason>,
 ) -> Result<Json<McpCheck>, Problem> {
-    app.gateway.check(&app, &server).await.map(Json).ok_or_else(|| unknown(&server))
+    app.mcp.gateway.check(&app.mcp, &server).await.map(Json).ok_or_else(|| unknown(&server))
 }
 
 fn unknown(server: &str) -> Problem {
@@ -83,4 +86,27 @@ fn unknown(server: &str) -> Problem {
         format!("the config has no MCP server `{server}`"),
         "list them with `lanyard mcp ls`",
     )
+}
+
+type Server = Path<(String, String)>;
+
+/// The session that the gate found in the address, and what its token proves.
+fn whose(extensions: &Extensions) -> (Option<SessionId>, RunProof) {
+    let session = extensions.get::<Target>().map(|target| target.0);
+    (session, extensions.get::<Caller>().map(Caller::proof).unwrap_or_default())
+}
+
+pub(super) async fn post(State(app): Shared, Path((_, name)): Server, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    mcp::message(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers, body).await
+}
+
+pub(super) async fn listen(State(app): Shared, Path((_, name)): Server, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    mcp::get(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await
+}
+
+pub(super) async fn close(State(app): Shared, Path((_, name)): Server, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    mcp::delete(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await
 }

@@ -20,9 +20,9 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, Repeats, Target, missing, query};
 use crate::api::guard::resolve;
-use crate::api::problem::Problem;
 use crate::engine::Key;
 use crate::memory::{self, Brought, Judged, MemoryError, Wish};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 
@@ -79,12 +79,12 @@ pub(super) async fn status(State(app): Shared) -> Result<Json<MemoryStatus>, Pro
         let count =
             |which| store.count_memories(&MemoryFilter { store: Some(which), ..MemoryFilter::default() });
         Ok(MemoryStatus {
-            mode: app.memory.switch(),
+            mode: app.memories.memory.switch(),
             session_entries: count(Where::Session)?,
             long_term_entries: count(Where::LongTerm)?,
-            refused: app.memory.refused(),
-            embeddings: app.memory.embedder().map(|embedder| embedder.model().to_owned()),
-            embeddings_trouble: app.memory.embedder().and_then(memory::Embedder::trouble),
+            refused: app.memories.memory.refused(),
+            embeddings: app.memories.memory.embedder().map(|embedder| embedder.model().to_owned()),
+            embeddings_trouble: app.memories.memory.embedder().and_then(memory::Embedder::trouble),
         })
     });
     status.await.map(Json)
@@ -114,7 +114,7 @@ pub(super) async fn of_session(
     let asked: Asked = query(&uri)?;
     let store = asked.store;
     let viewer = on_disk(&app, move |app, disk| {
-        app.memory.on()?;
+        app.memories.memory.on()?;
         let standing = memory::standing(disk, target.0)?;
         let policy = &standing.policy;
         let open = |which: Where| store.is_none_or(|wanted| wanted == which) && readable(policy, which);
@@ -138,10 +138,10 @@ pub(super) async fn of_session(
 }
 
 async fn page(app: &Arc<App>, filter: MemoryFilter, asked: Asked) -> Result<Json<MemoryPage>, Problem> {
-    app.memory.on()?;
+    app.memories.memory.on()?;
     let limit = asked.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
     if let Some(words) = asked.query.filter(|words| !words.trim().is_empty()) {
-        let found = memory::search(app, filter, &words, limit).await?;
+        let found = memory::search(&app.memories, filter, &words, limit).await?;
         let row = |hit: memory::Hit| MemoryRow { entry: hit.entry, excerpt: Some(hit.excerpt) };
         return Ok(Json(MemoryPage {
             entries: found.hits.into_iter().map(row).collect(),
@@ -172,7 +172,7 @@ fn memory_id(text: &str) -> Result<MemoryId, Problem> {
 pub(super) async fn get(State(app): Shared, Path(id): Path<String>) -> Result<Json<Entry>, Problem> {
     let id = memory_id(&id)?;
     let entry = on_disk(&app, move |app, store| {
-        app.memory.on()?;
+        app.memories.memory.on()?;
         store.memory(id)?.ok_or(MemoryError::NoEntry(id))
     });
     entry.await.map(Json)
@@ -242,7 +242,8 @@ fn request_of(keys: &[Key]) -> Option<String> {
 }
 
 async fn write(app: &Arc<App>, wish: Wish) -> Result<Response, Problem> {
-    let entry = on_disk(app, move |app, store| memory::write(&app.memory, store, &app.clock, wish)).await?;
+    let entry =
+        on_disk(app, move |app, store| memory::write(&app.memories.memory, store, &app.clock, wish)).await?;
     Ok((StatusCode::CREATED, Json(entry)).into_response())
 }
 
@@ -252,11 +253,12 @@ pub(super) async fn forget_one(
     _: Change<Reason>,
 ) -> Result<Json<Forgotten>, Problem> {
     let id = memory_id(&id)?;
-    let forgotten =
-        on_disk(&app, move |app, store| match memory::forget(&app.memory, store, &app.clock, None, &[id])? {
+    let forgotten = on_disk(&app, move |app, store| {
+        match memory::forget(&app.memories.memory, store, &app.clock, None, &[id])? {
             0 => Err(MemoryError::NoEntry(id)),
             gone => Ok(Forgotten { forgotten: gone as u64, more: false }),
-        });
+        }
+    });
     forgotten.await.map(Json)
 }
 
@@ -276,7 +278,7 @@ pub(super) async fn forget(State(app): Shared, change: Change<Forget>) -> Result
     let tags = tag::parse("tags", &tags).map_err(MemoryError::from)?;
     let filter = MemoryFilter { store: which, workspace, owner, session, tags, ..MemoryFilter::default() };
     let forgotten = on_disk(&app, move |app, store| {
-        app.memory.on()?;
+        app.memories.memory.on()?;
         let (ids, more) = if conditions {
             let found = store.memories(&filter, None, FORGET_MAX + 1)?;
             let more = found.len() > FORGET_MAX;
@@ -291,7 +293,7 @@ pub(super) async fn forget(State(app): Shared, change: Change<Forget>) -> Result
             }
             return Ok(Forgotten { forgotten: there, more });
         }
-        let gone = memory::forget(&app.memory, store, &app.clock, None, &ids)?;
+        let gone = memory::forget(&app.memories.memory, store, &app.clock, None, &ids)?;
         Ok(Forgotten { forgotten: gone as u64, more })
     });
     forgotten.await.map(Json)
@@ -299,7 +301,7 @@ pub(super) async fn forget(State(app): Shared, change: Change<Forget>) -> Result
 
 /// All of it as JSON lines, newest first, a page at a time.
 pub(super) async fn export(State(app): Shared, uri: Uri) -> Result<Response, Problem> {
-    app.memory.on()?;
+    app.memories.memory.on()?;
     let mut asked: Asked = query(&uri)?;
     let filter = MemoryFilter {
         store: asked.store,
@@ -358,7 +360,8 @@ pub(super) async fn import(
         }
     }
     let brought =
-        on_disk(&app, move |app, store| memory::import(&app.memory, store, &app.clock, entries)).await?;
+        on_disk(&app, move |app, store| memory::import(&app.memories.memory, store, &app.clock, entries))
+            .await?;
     for (index, brought) in places.into_iter().zip(brought) {
         match brought {
             Brought::In => answer.imported += 1,
@@ -407,7 +410,7 @@ pub(super) async fn set_policy(
 ) -> Result<Json<MemoryPolicySet>, Problem> {
     let Change { actor, cause, keys, body, .. }: Change<MemoryPolicyEdit> = change;
     let by: (Actor, _, _) = (actor, cause, keys);
-    let outcome = memory::set_policy(&app, target.0, body, by).await?;
+    let outcome = memory::set_policy(&app.memories, target.0, body, by).await?;
     let view = on_disk(&app, move |_, store| memory::look_up(store, target.0).map(shown)).await?;
     Ok(Json(MemoryPolicySet { view, outcome }))
 }

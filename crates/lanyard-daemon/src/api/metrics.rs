@@ -14,7 +14,7 @@ use lanyard_core::continuity::{Counter, Tally, rates, status};
 
 use crate::api::App;
 use crate::api::context::on_disk;
-use crate::api::problem::Problem;
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

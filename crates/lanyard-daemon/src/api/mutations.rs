@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::App;
 use crate::api::context::{BODY_BYTES_MAX, REPLAYED, Repeats, key, missing, on_disk, read_body};
-use crate::api::problem::Problem;
 use crate::auth::Caller;
 use crate::engine::{AskError, Key};
+use crate::problem::Problem;
 
 /// Days a change is kept.
 const LOG_DAYS: u64 = 30;

@@ -17,8 +17,8 @@ use crate::api::context::query;
 use crate::api::directory::bounded;
 use crate::api::gates;
 use crate::api::plans::on_families_disk;
-use crate::api::problem::Problem;
 use crate::families::FamilyError;
+use crate::problem::Problem;
 use sources::{NameHit, Sources};
 
 /// Things of one answer.

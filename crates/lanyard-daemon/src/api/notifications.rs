@@ -19,8 +19,8 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
-use crate::api::problem::Problem;
 use crate::notifications::{BULK_MAX, NotificationError};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

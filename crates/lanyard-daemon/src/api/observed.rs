@@ -10,8 +10,8 @@ use axum::response::Response;
 use lanyard_core::continuity::Counter;
 
 use crate::api::App;
-use crate::api::problem::Refused;
 use crate::auth::bearer;
+use crate::problem::Refused;
 use crate::telemetry::RequestSpan;
 
 /// What a route's requests are watched for.

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use crate::api::App;
 use crate::api::context::missing;
 use crate::api::guard::{check_host, via};
-use crate::api::problem::Problem;
 use crate::dashboard::{INDEX, content_type};
+use crate::problem::Problem;
 
 /// Paths programs talk to: what is unknown there is a refusal and no page.
 const FOR_PROGRAMS: [&str; 3] = ["api", "mcp", "metrics"];

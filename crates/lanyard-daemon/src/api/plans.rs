@@ -21,9 +21,9 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
-use crate::api::problem::Problem;
 use crate::families::read::TaskReader;
 use crate::families::{Adding, FamilyError, Owner, plans, wrong};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

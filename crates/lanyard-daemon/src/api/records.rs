@@ -28,9 +28,9 @@ use crate::api::attach::{Begin, Upgrade, event_stream, no_token, serve, upgrade}
 use crate::api::context::{on_disk, query};
 use crate::api::directory::last_event_id;
 use crate::api::plans::on_families_disk;
-use crate::api::problem::Problem;
 use crate::api::right::{Frames, Right};
 use crate::api::tasks::plan_id;
+use crate::problem::Problem;
 
 use crate::hub::{BEAT, HEARTBEAT, RecordsHead, control, frame};
 use crate::server::Place;

@@ -18,9 +18,9 @@ use tokio::sync::watch;
 
 use crate::api::App;
 use crate::api::guard::is_live;
-use crate::api::problem::Problem;
 use crate::auth::{Caller, StreamSlot};
 use crate::hub::control;
+use crate::problem::Problem;
 
 /// Why a right ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

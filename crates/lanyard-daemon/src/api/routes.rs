@@ -41,7 +41,6 @@ use crate::api::{
     stops, streams, subagents, system, tasks, turns, worktrees, writer,
 };
 use crate::auth::Access;
-use crate::mcp as gateway;
 
 type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
@@ -314,9 +313,9 @@ fn about_mcp() -> Vec<Route> {
         look!("/mcp" LookAll "list_mcp" "MCP servers, and how they do." &[] => McpList, mcp::list),
         change!(post "/mcp/{server}/address" Operate "mcp_address" "Where a session reaches a server; without a session a new one is registered." NewMcpAddress => 200 McpAddress, mcp::address),
         change!(post "/mcp/{server}/check" Operate "check_mcp" "Start or reach a server, greet it, and count its tools." Reason => 200 McpCheck, mcp::check),
-        Route { base: "", ..change!(post "/mcp/{id}/{server}" Message "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, gateway::post) },
-        Route { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, gateway::get) },
-        Route { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, gateway::delete) },
+        Route { base: "", ..change!(post "/mcp/{id}/{server}" Message "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, mcp::post) },
+        Route { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, mcp::listen) },
+        Route { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, mcp::close) },
     ]
 }
 

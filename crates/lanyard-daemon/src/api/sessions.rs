@@ -16,9 +16,9 @@ use crate::agents::handover;
 use crate::api::App;
 use crate::api::context::{Change, REPLAYED, Target, load, missing, on_disk};
 use crate::api::guard::resolve;
-use crate::api::problem::Problem;
 use crate::engine::{Ask, Request};
 use crate::families::FamilyError;
+use crate::problem::Problem;
 use crate::trees::SessionTree;
 
 type Answer = Result<Response, Problem>;
@@ -276,7 +276,7 @@ pub(super) fn marked(mut response: Response) -> Response {
 
 /// No agent is set to work while its files are being changed.
 pub(super) fn not_rolling_back(app: &App, session: SessionId) -> Result<(), Problem> {
-    let rolling = app.rollbacks.lock().contains(&session);
+    let rolling = app.mcp.tools.rollbacks.lock().contains(&session);
     if rolling { Err(Problem::rolling_back()) } else { Ok(()) }
 }
 

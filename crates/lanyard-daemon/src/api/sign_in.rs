@@ -13,9 +13,9 @@ use lanyard_core::{Actor, TokenId};
 
 use crate::api::App;
 use crate::api::context::{Change, Said};
-use crate::api::problem::Problem;
 use crate::api::system::{check_name, drop_token, keep_token};
 use crate::auth::{self, Caller, cookie};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

@@ -23,8 +23,8 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, missing, on_disk, query};
-use crate::api::problem::Problem;
 use crate::engine::{Ask, AskError, Key, Request};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 
@@ -150,14 +150,14 @@ struct Rolling<'a> {
 
 impl<'a> Rolling<'a> {
     fn begin(app: &'a App, session: SessionId) -> Result<Self, Problem> {
-        let mut rolling = app.rollbacks.lock();
+        let mut rolling = app.mcp.tools.rollbacks.lock();
         if rolling.insert(session) { Ok(Self { app, session }) } else { Err(Problem::rolling_back()) }
     }
 }
 
 impl Drop for Rolling<'_> {
     fn drop(&mut self) {
-        self.app.rollbacks.lock().remove(&self.session);
+        self.app.mcp.tools.rollbacks.lock().remove(&self.session);
     }
 }
 

@@ -14,9 +14,9 @@ use lanyard_store::Filter;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
-use crate::api::problem::Problem;
 use crate::api::sessions::repeated;
 use crate::engine::{Ask, AskError, Request};
+use crate::problem::Problem;
 
 mod receipt;
 

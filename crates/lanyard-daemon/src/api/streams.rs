@@ -24,9 +24,9 @@ use crate::api::App;
 use crate::api::attach::{Upgrade, event_stream, no_token, serve, upgrade};
 use crate::api::context::{on_disk, query};
 use crate::api::directory::{ListQuery, bounded, filter, with_runtime};
-use crate::api::problem::Problem;
 use crate::api::right::{Frames, Right};
 use crate::hub::{BEAT, Changes, HEARTBEAT, Of, Over, control};
+use crate::problem::Problem;
 use crate::server::Place;
 
 /// Sessions shown at the beginning.

@@ -12,9 +12,9 @@ use lanyard_store::{Store, StoreError};
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
-use crate::api::problem::Problem;
 use crate::auth::Denied;
 use crate::engine::{Ask, AskError, Request};
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 
@@ -99,5 +99,5 @@ fn related(store: &dyn Store, own: SessionId, name: &str) -> Result<FamilyMember
 pub(super) async fn mcp_names(State(app): Shared, target: Target) -> Result<Json<McpNames>, Problem> {
     // Of a session that is gone there is nothing to tell.
     load(&app, target.0).await?;
-    Ok(Json(McpNames { servers: app.gateway.list().into_iter().map(|server| server.name).collect() }))
+    Ok(Json(McpNames { servers: app.mcp.gateway.list().into_iter().map(|server| server.name).collect() }))
 }

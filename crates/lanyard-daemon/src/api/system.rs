@@ -18,8 +18,8 @@ use crate::api::App;
 use crate::api::context::{Change, on_disk};
 use crate::api::guard::resolve;
 use crate::api::journal;
-use crate::api::problem::Problem;
 use crate::auth;
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

@@ -17,9 +17,9 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::agents::{can_be_run, can_take_turn};
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
-use crate::api::problem::Problem;
 use crate::api::sessions::{command_on, marked, not_rolling_back};
 use crate::engine::{Ask, Request, Sending};
+use crate::problem::Problem;
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;

@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
-use crate::api::problem::Problem;
 use crate::api::tasks::with_git;
+use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
 

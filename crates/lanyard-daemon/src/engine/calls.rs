@@ -7,7 +7,6 @@ use lanyard_core::{Actor, Cause, SessionId, Timestamp};
 
 use crate::engine::worker::Worker;
 use crate::engine::{Ask, AskError, Reply, Request, Work};
-use crate::notice;
 
 /// When sessions have to be looked at again, soonest first.
 #[derive(Debug, Default)]
@@ -89,10 +88,8 @@ impl Worker {
         }
     }
 
-    /// Aside: what the child left is read from its log.
     pub(super) fn tell_parent(&self, child: SessionId) {
-        let parts = (self.engine.clone(), self.store.clone(), self.clock.clone());
-        self.runtime.spawn(async move { notice::send(&parts.0, &parts.1, &parts.2, child).await });
+        (self.parent_notice)(&self.engine, child);
     }
 
     /// Deadlines that have come.

@@ -16,7 +16,7 @@ use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
 use crate::engine::sharing::Sharing;
-use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Work};
+use crate::engine::{Ask, AskError, Engine, Input, LoadResult, ParentNotice, Parts, Reply, Work};
 use crate::hub::Hub;
 use crate::live_config::LiveConfig;
 use crate::presence::Seen;
@@ -47,6 +47,7 @@ pub(super) struct Worker {
     /// Since when connections can have been seen.
     pub(super) started: Timestamp,
     pub(super) runtime: tokio::runtime::Handle,
+    pub(super) parent_notice: ParentNotice,
     pub(super) engine: Engine,
     pub(super) residents: Residents,
     /// Requests for sessions that are being loaded.
@@ -81,6 +82,7 @@ impl Worker {
             seen: parts.seen,
             started: draft.now,
             runtime: parts.runtime,
+            parent_notice: parts.parent_notice,
             engine,
             residents: Residents::default(),
             waiting: HashMap::new(),

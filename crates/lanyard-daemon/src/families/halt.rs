@@ -1,61 +1,21 @@
 //! The emergency stop: a task, a worker, a plan, or everything. While everything is halted no session, turn, run, task or
 //! step of a flow begins, also after a restart, until an operator lifts the halt.
 
-use parking_lot::RwLock;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use lanyard_api::types::HaltLifted;
 use lanyard_core::paper::PlanStatus;
 use lanyard_core::session::{Command, InboxChange, PauseReason, StateName, StopScope};
 use lanyard_core::task::{MailTo, TaskCommand};
-use lanyard_core::{SessionId, TaskId, Timestamp};
+use lanyard_core::{SessionId, TaskId};
 use lanyard_store::{Filter, Place, Store, StoreError};
-use serde::{Deserialize, Serialize};
 
-use crate::engine::Ask;
+use crate::engine::{Ask, Halted};
 use crate::families::find::Named;
 use crate::families::owner::Owner;
 use crate::families::{By, FamilyError, Tools, find, plans, work};
-use crate::mcp::own::shelf;
+use crate::shelf;
 
 /// Sessions stopped at a time.
 const PAGE: usize = 500;
-
-/// That everything is halted, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Halted {
-    #[serde(rename = "halted")]
-    pub(crate) is: bool,
-    pub(crate) reason: Option<String>,
-    pub(crate) since: Option<Timestamp>,
-    pub(crate) by: Option<String>,
-    /// The end of the last halt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lifted: Option<HaltLifted>,
-}
-
-/// The halt as all parts of the daemon see it. The journal's copy is read at the start and written first.
-#[derive(Debug, Default)]
-pub(crate) struct Halting {
-    is: AtomicBool,
-    how: RwLock<Halted>,
-}
-
-impl Halting {
-    pub(crate) fn is_on(&self) -> bool {
-        self.is.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn how(&self) -> Halted {
-        self.how.read().clone()
-    }
-
-    pub(crate) fn set(&self, how: Halted) {
-        let is = how.is;
-        *self.how.write() = how;
-        self.is.store(is, Ordering::Release);
-    }
-}
 
 /// What was stopped.
 #[derive(Debug, Clone, Default)]

@@ -10,8 +10,8 @@ use crate::engine::{AskError, Key};
 use crate::families::owner::Owner;
 use crate::families::work::as_reason;
 use crate::families::{Adding, By, FamilyError, refused, wrong};
-use crate::mcp::own::refused::Refused;
-use crate::mcp::own::shelf;
+use crate::shelf;
+use crate::tool_refusal::Refused;
 
 /// Tasks that could not be begun, and why.
 type Held = Vec<(TaskId, String)>;

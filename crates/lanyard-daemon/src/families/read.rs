@@ -13,7 +13,7 @@ use lanyard_core::task::{MailTo, Task, TaskState, is_key};
 use lanyard_core::{PlanId, SessionId, TaskId, WorkerId};
 use lanyard_store::{MailFilter, Store, StoreError, TaskFilter};
 
-use crate::api::approvals;
+use crate::approvals;
 use crate::families::{FamilyError, halt, plans};
 
 /// Rows read at a time.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lanyard_core::paper::{Bounds, Brief, instructions};
 use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
 use lanyard_core::task::{
-    BaseConflict, Captured, Task, TaskState, Tree, Want, WorkerKind, branch_name, schedule,
+    BaseConflict, Captured, TASK_SOURCE, Task, TaskState, Tree, Want, WorkerKind, branch_name, schedule,
 };
 use lanyard_core::text::{self, NAME_CHARS_MAX};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
@@ -18,9 +18,6 @@ use crate::failpoint;
 use crate::families::prerequisites::work_before;
 use crate::families::{FamilyError, Tools, plans};
 use crate::notice::Left;
-
-/// Where task sessions come from.
-pub(crate) const SOURCE: &str = "task";
 
 /// What came of it.
 #[derive(Debug)]
@@ -118,7 +115,7 @@ async fn create(
     let new = NewSession {
         title: Some(task.spec.title.clone()),
         agent,
-        source: Some(if external { lanyard_core::session::EXTERNAL } else { SOURCE }.to_owned()),
+        source: Some(if external { lanyard_core::session::EXTERNAL } else { TASK_SOURCE }.to_owned()),
         workspace,
         plan: task.plan.map(|plan| plan.to_string()),
         leaf: !task.spec.may_spawn,

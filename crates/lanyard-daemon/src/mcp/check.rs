@@ -10,11 +10,12 @@ use lanyard_api::names::OWN_SERVER;
 use lanyard_api::types::McpCheck;
 use serde_json::Value;
 
-use crate::api::App;
+use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::envelope::LEGACY;
-use crate::mcp::http::{self, Lent, Outgoing};
-use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble, Upstream};
+use crate::mcp::http;
+use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Upstream};
 use crate::mcp::translate::{self, Modern};
+use crate::mcp::{RelayContext, ToolContext};
 use crate::mcp::{own, stdio};
 
 fn params() -> String {
@@ -24,11 +25,11 @@ fn params() -> String {
     )
 }
 
-pub(super) async fn check(app: &Arc<App>, server: &Arc<Server>) -> McpCheck {
+pub(super) async fn check(context: &Arc<RelayContext>, server: &Arc<Server>) -> McpCheck {
     let looked = async {
         match &server.upstream {
             Upstream::Unusable(why) => Err(Trouble::NotStarted(why.clone())),
-            Upstream::Stdio(upstream) => stdio::check(app, upstream, &params()).await,
+            Upstream::Stdio(upstream) => stdio::check(context, upstream, &params()).await,
             Upstream::Http(upstream) => look(server, upstream).await,
         }
     };
@@ -41,10 +42,10 @@ pub(super) async fn check(app: &Arc<App>, server: &Arc<Server>) -> McpCheck {
     }
 }
 
-pub(super) async fn own(app: &Arc<App>) -> McpCheck {
+pub(super) async fn own(context: &Arc<ToolContext>) -> McpCheck {
     let params = serde_json::from_str(&params()).unwrap_or_default();
-    let greeting = own::handle(app, None, "initialize", params).await;
-    let tools = own::handle(app, None, "tools/list", Value::Object(serde_json::Map::default())).await;
+    let greeting = own::handle(context, None, "initialize", params).await;
+    let tools = own::handle(context, None, "tools/list", Value::Object(serde_json::Map::default())).await;
     match (greeting, tools) {
         (Ok(greeting), Ok(tools)) => {
             let tools = serde_json::json!({ "result": tools });
@@ -81,7 +82,7 @@ fn found(name: &str, greeting: &str, tools: &str) -> McpCheck {
     }
 }
 
-async fn look(server: &Server, upstream: &http::Upstream) -> Result<(String, String), Trouble> {
+async fn look(server: &Server, upstream: &HttpEndpoint) -> Result<(String, String), Trouble> {
     let greet = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}}"#, params());
     let answer = upstream.send(plain(greet, None), server.timeout).await?;
     if matches!(answer.status().as_u16(), 401 | 403) {
@@ -110,7 +111,7 @@ async fn look(server: &Server, upstream: &http::Upstream) -> Result<(String, Str
     Ok((greeting, tools))
 }
 
-async fn look_modern(server: &Server, upstream: &http::Upstream) -> Result<(String, String), Trouble> {
+async fn look_modern(server: &Server, upstream: &HttpEndpoint) -> Result<(String, String), Trouble> {
     let version = crate::mcp::envelope::MODERN;
     let modern = Modern::of(&params(), version);
     let ask = async |method: &str| {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -13,23 +12,23 @@ use lanyard_api::names::OWN_SERVER;
 use lanyard_core::SessionId;
 use lanyard_core::session::Compliance;
 
-use crate::api::App;
-use crate::api::{Problem, Target, marked_as_json, too_slow};
-use crate::auth::{Caller, Denied, RunProof};
+use crate::auth::{Denied, RunProof};
+use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble, whole};
+use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
-use crate::mcp::http::Outgoing;
 use crate::mcp::once::{self, Before};
 use crate::mcp::pass::{self, Entry};
 use crate::mcp::seat::Seat;
-use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
+use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Upstream};
 use crate::mcp::work::{Aim, Work};
 use crate::mcp::{http, inquiry, old, own, rpc, stdio, translate, up};
+use crate::problem::{Problem, marked_as_json, too_slow};
 use crate::server::patience;
 
 /// What a client wants of which server, for whom.
 #[derive(Debug, Clone)]
 pub(super) struct Visit {
-    pub(super) app: Arc<App>,
+    pub(super) context: Arc<RelayContext>,
     pub(super) session: Option<SessionId>,
     pub(super) seat: Option<Arc<Seat>>,
     pub(super) headers: HeaderMap,
@@ -38,21 +37,20 @@ pub(super) struct Visit {
 
 impl Visit {
     async fn new(
-        app: Arc<App>,
-        (target, proof): (Option<Target>, RunProof),
+        context: Arc<RelayContext>,
+        (session, proof): (Option<SessionId>, RunProof),
         server: &str,
         headers: HeaderMap,
     ) -> Self {
-        let session = target.map(|target| target.0);
         let mut seat = None;
         if let Some(session) = session {
-            let (found, is_new) = app.gateway.seats.seat(&app.interceptor, session, server);
+            let (found, is_new) = context.gateway.seats.seat(&context.interceptor, session, server);
             if is_new {
-                Box::pin(remembered(&app, session, server, &found)).await;
+                Box::pin(remembered(&context, session, server, &found)).await;
             }
             seat = Some(found);
         }
-        Self { app, session, seat, headers, proof }
+        Self { context, session, seat, headers, proof }
     }
 
     pub(super) fn header(&self, name: &str) -> Option<&str> {
@@ -94,36 +92,27 @@ impl Visit {
     pub(super) fn introduce(&self, client: &str, server: &str) {
         let Some(seat) = &self.seat else { return };
         seat.introduce(client);
-        let (book, session) = (self.app.gateway.book.clone(), self.session);
+        let (book, session) = (self.context.gateway.book.clone(), self.session);
         let (server, client) = (server.to_owned(), client.to_owned());
         tokio::spawn(async move { book.keep(session, &server, "client", client).await });
     }
 }
 
 /// What an earlier daemon knew of the client.
-async fn remembered(app: &App, session: SessionId, server: &str, seat: &Seat) {
-    if let Some(client) = app.gateway.book.find(Some(session), server, "client").await {
+async fn remembered(context: &RelayContext, session: SessionId, server: &str, seat: &Seat) {
+    if let Some(client) = context.gateway.book.find(Some(session), server, "client").await {
         seat.introduce(&client);
     }
-    if let Some(params) = app.gateway.book.find(Some(session), server, "modern").await {
+    if let Some(params) = context.gateway.book.find(Some(session), server, "modern").await {
         *seat.modern.write() = Some(Arc::new(translate::Modern::of(&params, MODERN)));
     }
-}
-
-type Place = Path<(String, String)>;
-
-pub(crate) async fn post(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let target = parts.extensions.get::<Target>().copied();
-    let proof = parts.extensions.get::<Caller>().map(Caller::proof).unwrap_or_default();
-    message(app, (target, proof), &name, parts.headers, body).await
 }
 
 /// A message of a client. Ways that are seldom gone are put aside, so that the usual one stays small. With the token of
 /// a run that is over only a tool call passes, which the stop refuses.
 pub(crate) async fn message(
-    app: Arc<App>,
-    (target, proof): (Option<Target>, RunProof),
+    context: Arc<RelayContext>,
+    (session, proof): (Option<SessionId>, RunProof),
     name: &str,
     headers: HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
@@ -140,11 +129,11 @@ pub(crate) async fn message(
         return Problem::from(Denied::RunEnded).into_response();
     }
     if name == OWN_SERVER {
-        let visit = Visit::new(app, (target, proof), name, headers).await;
+        let visit = Visit::new(context, (session, proof), name, headers).await;
         return Box::pin(own_post(&visit, &envelope, &body)).await;
     }
-    let Some(server) = app.gateway.server(name) else { return unknown(&app, name) };
-    let visit = Visit::new(app, (target, proof), &server.key, headers).await;
+    let Some(server) = context.gateway.server(name) else { return unknown(&context, name) };
+    let visit = Visit::new(context, (session, proof), &server.key, headers).await;
     take(&visit, &server, &envelope, &body).await
 }
 
@@ -157,7 +146,7 @@ async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body
     let mut body = body.clone();
     if work.aim == Aim::Call {
         server.counted();
-        match pass::enter(&visit.app, &server.name, envelope, &body, None, &mut work).await {
+        match pass::enter(&visit.context, &server.name, envelope, &body, None, &mut work).await {
             Entry::Goes(None) => {}
             Entry::Goes(Some(changed)) => body = changed,
             Entry::Answered(result) => {
@@ -195,7 +184,7 @@ async fn made_before(
 ) -> Option<String> {
     let passing = work.passing.as_mut().filter(|passing| server.is_once(&passing.call.tool))?;
     let (session, tool) = (passing.person.bound.session(), &passing.call.tool);
-    match once::look(&visit.app, session, &server.name, tool, envelope.arguments()).await? {
+    match once::look(&visit.context, session, &server.name, tool, envelope.arguments()).await? {
         Before::Goes(ticket) => {
             passing.ticket = Some(ticket);
             None
@@ -216,7 +205,7 @@ fn introduced(body: &str) -> Option<String> {
 async fn relay(
     visit: &Visit,
     server: &Arc<Server>,
-    upstream: &http::Upstream,
+    upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
     body: Bytes,
     work: Work,
@@ -252,7 +241,7 @@ async fn relay(
     if let Some((seat, sent)) = asker.filter(|_| answer.status().is_success()) {
         return Box::pin(inquiry::follow(visit, server, &seat, sent, answer, work)).await;
     }
-    match http::returned(answer, work, server, &visit.app.gateway).await {
+    match http::returned(answer, work, server, &visit.context.gateway).await {
         Ok(response) => response,
         Err((back, trouble)) => Box::pin(failed(back, &server.failed(&trouble))).await,
     }
@@ -311,8 +300,13 @@ where
 }
 
 /// The stream for what belongs to no request.
-pub(crate) async fn get(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
-    let (visit, server) = match connection(app, &name, request).await {
+pub(crate) async fn get(
+    context: Arc<RelayContext>,
+    whose: (Option<SessionId>, RunProof),
+    name: &str,
+    headers: HeaderMap,
+) -> Response {
+    let (visit, server) = match connection(context, whose, name, headers).await {
         Ok(found) => found,
         Err(response) => return response,
     };
@@ -321,7 +315,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path((_, name)): Place, req
         Upstream::Stdio(upstream) => stdio::listen(&visit, &server, upstream).await,
         Upstream::Http(upstream) => match bare(&visit, &server, upstream, Method::GET).await {
             Ok(answer) if answer.status().is_success() => {
-                http::streamed(answer, visit.seat.clone(), &visit.app.gateway)
+                http::streamed(answer, visit.seat.clone(), &visit.context.gateway)
             }
             Ok(answer) => passed_on(answer),
             Err(response) => response,
@@ -331,11 +325,12 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path((_, name)): Place, req
 
 /// The client is done.
 pub(crate) async fn delete(
-    State(app): State<Arc<App>>,
-    Path((_, name)): Place,
-    request: Request,
+    context: Arc<RelayContext>,
+    whose: (Option<SessionId>, RunProof),
+    name: &str,
+    headers: HeaderMap,
 ) -> Response {
-    let (visit, server) = match connection(app, &name, request).await {
+    let (visit, server) = match connection(context, whose, name, headers).await {
         Ok(found) => found,
         Err(response) => return response,
     };
@@ -350,24 +345,26 @@ pub(crate) async fn delete(
 }
 
 /// A server that keeps connections, and who comes about one.
-async fn connection(app: Arc<App>, name: &str, request: Request) -> Result<(Visit, Arc<Server>), Response> {
+async fn connection(
+    context: Arc<RelayContext>,
+    whose: (Option<SessionId>, RunProof),
+    name: &str,
+    headers: HeaderMap,
+) -> Result<(Visit, Arc<Server>), Response> {
     if name == OWN_SERVER {
         return Err(no_such_method());
     }
-    let server = app.gateway.server(name).ok_or_else(|| unknown(&app, name))?;
-    let (parts, _) = request.into_parts();
-    let target = parts.extensions.get::<Target>().copied();
-    let proof = parts.extensions.get::<Caller>().map(Caller::proof).unwrap_or_default();
-    Ok((Visit::new(app, (target, proof), &server.key, parts.headers).await, server))
+    let server = context.gateway.server(name).ok_or_else(|| unknown(&context, name))?;
+    Ok((Visit::new(context, whose, &server.key, headers).await, server))
 }
 
 /// Passes a request without a body on.
 async fn bare(
     visit: &Visit,
     server: &Server,
-    upstream: &http::Upstream,
+    upstream: &HttpEndpoint,
     method: Method,
-) -> Result<Response<http::Lent>, Response> {
+) -> Result<Response<Lent>, Response> {
     let out = Outgoing { method, headers: http::onward(&visit.headers), body: Bytes::new() };
     upstream.send(out, server.timeout).await.map_err(|trouble| {
         rpc::error(StatusCode::BAD_GATEWAY, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
@@ -395,7 +392,7 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
         let arguments =
             envelope.arguments().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let compliance = own::compliance(&envelope.tool().unwrap_or_default(), &arguments);
-        match pass::enter(&visit.app, OWN_SERVER, envelope, &body, compliance, &mut work).await {
+        match pass::enter(&visit.context, OWN_SERVER, envelope, &body, compliance, &mut work).await {
             Entry::Goes(None) => {}
             Entry::Goes(Some(changed)) => body = changed,
             Entry::Answered(result) => {
@@ -412,7 +409,7 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
     let session = work.passing.as_ref().map(|passing| passing.person.bound.session()).or(visit.session);
     let params = std::str::from_utf8(&body).ok().and_then(|text| json::member(text, "params"));
     let params = params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
-    let answer = match own::handle(&visit.app, session, envelope.method(), params).await {
+    let answer = match own::handle(&visit.context.tools, session, envelope.method(), params).await {
         Ok(result) => rpc::result_text(envelope.id(), &own_result(envelope, &work, &result.to_string())),
         Err(error) => rpc::error_text(envelope.id(), error.code, &error.message),
     };
@@ -436,7 +433,7 @@ pub(super) async fn failed(mut work: Work, what: &str) -> Response {
 
 async fn read(headers: &HeaderMap, body: impl HttpBody<Data = Bytes> + Unpin) -> Result<Bytes, Problem> {
     marked_as_json(headers)?;
-    let read = tokio::time::timeout(patience(), http::whole(body, MESSAGE_BYTES_MAX));
+    let read = tokio::time::timeout(patience(), whole(body, MESSAGE_BYTES_MAX));
     read.await.map_err(|_| too_slow())?.map_err(|_| {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -453,8 +450,8 @@ fn malformed(body: &[u8], error: &serde_json::Error) -> Response {
     rpc::error(StatusCode::BAD_REQUEST, "null", code, &format!("this is no JSON-RPC message: {error}"))
 }
 
-fn unknown(app: &App, name: &str) -> Response {
-    let known: Vec<&str> = app.gateway.names().collect();
+fn unknown(context: &RelayContext, name: &str) -> Response {
+    let known: Vec<&str> = context.gateway.names().collect();
     Problem::new(
         StatusCode::NOT_FOUND,
         "mcp_server_not_found",

@@ -11,13 +11,14 @@ use lanyard_api::annotate::json;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Duration;
 
+use crate::http_endpoint::{Lent, Outgoing, Trouble};
 use crate::mcp::door::Visit;
 use crate::mcp::envelope::{Envelope, Said};
-use crate::mcp::http::{Lent, Outgoing, Talk};
+use crate::mcp::http::Talk;
 use crate::mcp::input;
 use crate::mcp::rpc::{self, Piece};
 use crate::mcp::seat::Seat;
-use crate::mcp::server::{Server, Trouble};
+use crate::mcp::server::Server;
 use crate::mcp::work::Work;
 
 /// How often a server may ask again before it answers.
@@ -107,7 +108,7 @@ pub(super) async fn follow(
         first = Some(answer);
     }
     let (pieces, body) = mpsc::channel(PIECES_MAX);
-    let mut closing = visit.app.gateway.closing();
+    let mut closing = visit.context.gateway.closing();
     tokio::spawn(async move {
         if let End::Said(last) = call.converse(talk, first, &pieces, &mut closing).await {
             let _ = pieces.send(last.into_frame()).await;

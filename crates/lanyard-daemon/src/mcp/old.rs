@@ -15,11 +15,12 @@ use axum::response::Response;
 use bytes::Bytes;
 use lanyard_api::annotate::json;
 
+use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, LEGACY, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, Said};
-use crate::mcp::http::{self, Lent, Outgoing, Talk, Upstream};
+use crate::mcp::http::{self, Talk};
 use crate::mcp::seat::Seat;
-use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
+use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::translate::{self, Modern};
 use crate::mcp::work::Work;
 use crate::mcp::{input, rpc};
@@ -84,7 +85,7 @@ pub(super) fn may_be_refused<B>(envelope: &Envelope<'_>, answer: &Response<B>) -
 pub(super) async fn meet(
     visit: &Visit,
     server: &Arc<Server>,
-    upstream: &Upstream,
+    upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
     body: &Bytes,
     answer: Response<Lent>,
@@ -123,7 +124,7 @@ fn is_modern(answer: &str) -> bool {
 }
 
 /// Whether the server says what it is without a greeting: then its refusal meant something else.
-async fn discovers(server: &Server, upstream: &Upstream, envelope: &Envelope<'_>) -> bool {
+async fn discovers(server: &Server, upstream: &HttpEndpoint, envelope: &Envelope<'_>) -> bool {
     let modern = Modern::of(&translate::greeting_params(envelope.meta()), MODERN);
     let bare = format!(r#"{{"jsonrpc":"2.0","id":{DISCOVER},"method":"server/discover","params":{{}}}}"#);
     let out = Outgoing::modern(modern.dress(&bare).unwrap_or(bare), "server/discover", None, &modern.version);
@@ -138,7 +139,7 @@ async fn discovers(server: &Server, upstream: &Upstream, envelope: &Envelope<'_>
 /// Sends a message of Lanyard's own and waits for its answer.
 async fn answer_to(
     server: &Server,
-    upstream: &Upstream,
+    upstream: &HttpEndpoint,
     out: Outgoing,
     id: &str,
 ) -> Result<(Option<HeaderValue>, String), Trouble> {
@@ -163,7 +164,7 @@ async fn answer_to(
 /// The seat's connection: greeted once, and again where the server has forgotten the one before.
 async fn greeted(
     server: &Server,
-    upstream: &Upstream,
+    upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
     seat: &Seat,
     lost: Option<&Arc<Old>>,
@@ -207,7 +208,7 @@ async fn greeted(
 pub(super) async fn request(
     visit: &Visit,
     server: &Arc<Server>,
-    upstream: &Upstream,
+    upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
     body: &Bytes,
     mut work: Work,
@@ -244,7 +245,7 @@ pub(super) async fn request(
     };
     server.worked();
     if !answer.status().is_success() {
-        return match http::returned(answer, work, server, &visit.app.gateway).await {
+        return match http::returned(answer, work, server, &visit.context.gateway).await {
             Ok(response) => response,
             Err((work, trouble)) => failed(work, &server.failed(&trouble)).await,
         };

@@ -12,7 +12,7 @@ use lanyard_core::{Session, SessionId, Timestamp};
 use lanyard_store::{Place, Put, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::api::App;
+use crate::mcp::RelayContext;
 use crate::mcp::envelope::HINT;
 
 /// The kind of paper calls are kept as.
@@ -73,13 +73,13 @@ impl std::fmt::Debug for Ticket {
 
 /// Looks a call up before it is carried out. `None` when it has no turn or run to belong to.
 pub(super) async fn look(
-    app: &Arc<App>,
+    context: &Arc<RelayContext>,
     session: SessionId,
     server: &str,
     tool: &str,
     arguments: Option<&str>,
 ) -> Option<Before> {
-    let (store, now) = (app.store.clone(), app.clock.now());
+    let (store, now) = (context.store.clone(), context.clock.now());
     let call = fingerprint(server, tool, arguments.unwrap_or("{}"))?;
     let looked = tokio::task::spawn_blocking(move || -> Result<Option<Before>, StoreError> {
         let Some(loaded) = store.load(session)? else { return Ok(None) };

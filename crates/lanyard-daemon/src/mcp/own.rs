@@ -11,9 +11,7 @@ mod context;
 mod names;
 mod orphans;
 mod plan;
-pub(crate) mod refused;
 mod schema;
-pub(crate) mod shelf;
 mod spawn;
 mod steps;
 mod tasks;
@@ -30,9 +28,9 @@ use lanyard_core::session::Compliance;
 use lanyard_core::session::directive::defuse;
 use serde_json::{Map, Value, json};
 
-use crate::api::App;
+use crate::mcp::ToolContext;
+use crate::tool_refusal::Refused;
 use caller::Caller;
-use refused::Refused;
 
 /// The name no other server may have.
 pub(crate) const NAME: &str = "lanyard";
@@ -88,7 +86,7 @@ static TOOLS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 
 /// Answers one request of a session's agent, or of an operator without one.
 pub(crate) async fn handle(
-    app: &Arc<App>,
+    app: &Arc<ToolContext>,
     session: Option<SessionId>,
     method: &str,
     params: Value,
@@ -164,7 +162,7 @@ fn discover(session: Option<SessionId>) -> Value {
     })
 }
 
-async fn call(app: &Arc<App>, session: Option<SessionId>, params: &Value) -> Result<Value, RpcError> {
+async fn call(app: &Arc<ToolContext>, session: Option<SessionId>, params: &Value) -> Result<Value, RpcError> {
     let invalid = |message: String| RpcError { code: INVALID_PARAMS, message };
     let name = params.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| invalid("the call names no tool".to_owned()))?;
@@ -187,7 +185,7 @@ async fn call(app: &Arc<App>, session: Option<SessionId>, params: &Value) -> Res
     })
 }
 
-async fn run(app: &Arc<App>, session: Option<SessionId>, name: &str, arguments: Value) -> Told {
+async fn run(app: &Arc<ToolContext>, session: Option<SessionId>, name: &str, arguments: Value) -> Told {
     let caller = Caller::of(app, session).await?;
     match name {
         workspace::NAME => workspace::call(&caller, args::parse(arguments)?).await,

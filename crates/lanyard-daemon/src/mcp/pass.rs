@@ -8,8 +8,8 @@ use lanyard_core::session::{Call, CallerProof, Channel, Compliance, Passage, Sto
 use lanyard_core::{Address, SessionId};
 use tokio::time::Instant;
 
-use crate::api::App;
 use crate::engine::AskError;
+use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, HINT, Thread};
 use crate::mcp::seat::{Known, Seat};
 use crate::mcp::work::{Passing, Work, said};
@@ -28,7 +28,7 @@ pub(super) enum Entry {
 
 /// Looks at a call before it is carried out. `server` is its name in the config.
 pub(super) async fn enter(
-    app: &Arc<App>,
+    context: &Arc<RelayContext>,
     server: &str,
     envelope: &Envelope<'_>,
     body: &Bytes,
@@ -36,7 +36,7 @@ pub(super) async fn enter(
     work: &mut Work,
 ) -> Entry {
     let hint = envelope.hint();
-    let (session, proof) = match whose(app, work, envelope, hint.as_deref()).await {
+    let (session, proof) = match whose(context, work, envelope, hint.as_deref()).await {
         Ok(Some(found)) => found,
         // A call of no known session passes; without a name in it, byte for byte.
         Ok(None) => return Entry::Goes(unnamed(hint.as_deref(), body, envelope)),
@@ -51,7 +51,7 @@ pub(super) async fn enter(
     let tool = envelope.tool().unwrap_or_default();
     let person = match &work.seat {
         Some(seat) if seat.session() == session => seat.person.clone(),
-        Some(_) | None => app.gateway.seats.person(&app.interceptor, session),
+        Some(_) | None => context.gateway.seats.person(&context.interceptor, session),
     };
     let mut call = Call {
         id: short(envelope.id().trim_matches('"')),
@@ -123,14 +123,14 @@ struct Mismatch(String);
 /// The session a call belongs to, and what says so. The address says it; a name in the call may only narrow it to one of
 /// the family below.
 async fn whose(
-    app: &Arc<App>,
+    context: &Arc<RelayContext>,
     work: &Work,
     envelope: &Envelope<'_>,
     hint: Option<&str>,
 ) -> Result<Option<(SessionId, CallerProof)>, Mismatch> {
     let Some(seat) = &work.seat else {
         let Some(hint) = hint else { return Ok(None) };
-        return Ok(Box::pin(known(app, hint)).await.map(|session| (session, CallerProof::Named)));
+        return Ok(Box::pin(known(context, hint)).await.map(|session| (session, CallerProof::Named)));
     };
     let own = seat.session();
     // A run that was stopped speaks for nobody else: its call is refused as its own session's.
@@ -141,7 +141,7 @@ async fn whose(
         if hint == own.to_string() {
             return Ok(Some((own, CallerProof::Named)));
         }
-        return match Box::pin(relative(app, seat, hint)).await {
+        return match Box::pin(relative(context, seat, hint)).await {
             Some(session) => Ok(Some((session, CallerProof::Named))),
             None => Err(Mismatch(hint.to_owned())),
         };
@@ -150,7 +150,7 @@ async fn whose(
     Ok(Some(match envelope.thread() {
         None => (own, CallerProof::Address),
         Some(Thread::Main) => (own, CallerProof::Named),
-        Some(Thread::Sub(thread)) => match Box::pin(relative(app, seat, &thread)).await {
+        Some(Thread::Sub(thread)) => match Box::pin(relative(context, seat, &thread)).await {
             Some(session) => (session, CallerProof::Named),
             None => (own, CallerProof::Uncertain),
         },
@@ -158,13 +158,13 @@ async fn whose(
 }
 
 /// The session of this name, if it is the seat's own or one of the family below it.
-async fn relative(app: &Arc<App>, seat: &Arc<Seat>, name: &str) -> Option<SessionId> {
+async fn relative(context: &Arc<RelayContext>, seat: &Arc<Seat>, name: &str) -> Option<SessionId> {
     match seat.hint(name) {
         Known::As(session) => return Some(session),
         Known::Nobody => return None,
         Known::NotYet => {}
     }
-    let (own, store, wanted) = (seat.session(), app.store.clone(), name.to_owned());
+    let (own, store, wanted) = (seat.session(), context.store.clone(), name.to_owned());
     let found = tokio::task::spawn_blocking(move || {
         let id: Option<SessionId> = wanted.parse().ok();
         let ids = match id {
@@ -187,14 +187,14 @@ async fn relative(app: &Arc<App>, seat: &Arc<Seat>, name: &str) -> Option<Sessio
 }
 
 /// A session that is there, by its id or alias.
-async fn known(app: &Arc<App>, name: &str) -> Option<SessionId> {
+async fn known(context: &Arc<RelayContext>, name: &str) -> Option<SessionId> {
     let id: Option<SessionId> = name.parse().ok();
     if let Some(id) = id
-        && app.gateway.seats.known(id).is_some()
+        && context.gateway.seats.known(id).is_some()
     {
         return Some(id);
     }
-    let (store, wanted) = (app.store.clone(), name.to_owned());
+    let (store, wanted) = (context.store.clone(), name.to_owned());
     let found = tokio::task::spawn_blocking(move || {
         if let Some(id) = id {
             let loaded = store.load(id)?.filter(|loaded| !loaded.session.deleted);

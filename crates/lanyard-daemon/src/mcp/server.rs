@@ -7,8 +7,9 @@ use lanyard_api::agents::settings::McpSettings;
 use lanyard_api::types::McpState;
 use tokio::time::Duration;
 
-use crate::mcp::{http, stdio};
-use crate::tls::TlsError;
+use crate::agents::addresses::server_key;
+use crate::http_endpoint::{HttpEndpoint, Trouble};
+use crate::mcp::stdio;
 
 /// Largest message a client may send. Tool arguments are small; resources go the other way.
 pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -17,54 +18,10 @@ pub(super) const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// How long a call may take when the config does not say.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Why a server gave no answer.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Trouble {
-    #[error("cannot be reached: {0}. Start it, or correct its address in the config")]
-    Unreachable(String),
-    #[error(
-        "shows a certificate that is not trusted: {0}. Correct it, or name its CA with `ca_file` in the config"
-    )]
-    Untrusted(String),
-    #[error(
-        "broke the connection off: {0}. Whether the call was carried out is not known; look before you repeat it"
-    )]
-    Broken(String),
-    #[error("gave no answer within {} ms. It was told to give the call up; raise `timeout_ms` if it needs longer", .0.as_millis())]
-    Slow(Duration),
-    #[error("answered with more than {0} bytes. Ask for less")]
-    TooLarge(usize),
-    #[error("refused Lanyard's credentials with status {0}. Correct its `headers` in the config")]
-    Denied(u16),
-    #[error("cannot be started: {0}. Correct its command in the config")]
-    NotStarted(String),
-    #[error(
-        "ended while it worked on this{0}. It is started again with the next call; whether this one was carried out is not known"
-    )]
-    Died(String),
-    #[error("says nothing that can be understood: {0}")]
-    Nonsense(String),
-    #[error("has too many clients; end some of them, or wait until idle ones are forgotten")]
-    Crowded,
-    #[error(
-        "is being closed, since the daemon is ending or its session has ended. The tool may have run; check before you repeat the call"
-    )]
-    Closing,
-}
-
-impl From<TlsError> for Trouble {
-    fn from(error: TlsError) -> Self {
-        match error {
-            TlsError::Untrusted(why) => Self::Untrusted(why),
-            TlsError::Unreachable(why) => Self::Unreachable(why),
-        }
-    }
-}
-
 /// How the gateway reaches a server.
 #[derive(Debug)]
 pub(super) enum Upstream {
-    Http(http::Upstream),
+    Http(HttpEndpoint),
     Stdio(stdio::Upstream),
     /// What the config says cannot be used, and why.
     Unusable(String),
@@ -96,7 +53,7 @@ impl Server {
         };
         let upstream = match settings {
             McpSettings::Stdio(settings) => Upstream::Stdio(stdio::Upstream::new(settings.clone())),
-            McpSettings::Http(settings) => match http::Upstream::new(settings) {
+            McpSettings::Http(settings) => match HttpEndpoint::new(settings) {
                 Ok(upstream) => Upstream::Http(upstream),
                 Err(why) => {
                     tracing::warn!(server = name, why, "an MCP server of the config cannot be used");
@@ -105,7 +62,7 @@ impl Server {
             },
         };
         Self {
-            key: key(name, agent),
+            key: server_key(name, agent),
             name: name.to_owned(),
             agent: agent.map(str::to_owned),
             timeout: timeout_ms.map_or(TIMEOUT, Duration::from_millis),
@@ -123,7 +80,7 @@ impl Server {
     }
 
     /// Where it is, if it is behind an address.
-    pub(super) fn address(&self) -> Option<&http::Upstream> {
+    pub(super) fn address(&self) -> Option<&HttpEndpoint> {
         match &self.upstream {
             Upstream::Http(upstream) => Some(upstream),
             Upstream::Stdio(_) | Upstream::Unusable(_) => None,
@@ -160,13 +117,5 @@ impl Server {
             return McpState::Down;
         }
         if self.has_answered.load(Ordering::Relaxed) { McpState::Up } else { McpState::NotStarted }
-    }
-}
-
-/// The name of a server in addresses.
-pub(crate) fn key(name: &str, agent: Option<&str>) -> String {
-    match agent {
-        Some(agent) => format!("{name}@{agent}"),
-        None => name.to_owned(),
     }
 }

@@ -24,11 +24,12 @@ use lanyard_core::SessionId;
 use tokio::sync::mpsc;
 use tokio::time::Duration;
 
-use crate::api::App;
+use crate::http_endpoint::Trouble;
+use crate::mcp::RelayContext;
 use crate::mcp::door::{Visit, failed, is_modern, no_such_method};
 use crate::mcp::envelope::{Envelope, Kind, id_key};
 use crate::mcp::rpc::{self, Piece};
-use crate::mcp::server::{Server, Trouble};
+use crate::mcp::server::Server;
 use crate::mcp::translate;
 use crate::mcp::work::Work;
 use crate::runs::relay::PAUSED;
@@ -106,10 +107,10 @@ impl Upstream {
     }
 
     /// Where a client's process lives.
-    async fn slot(&self, app: &Arc<App>, session: Option<SessionId>) -> Arc<Slot> {
+    async fn slot(&self, context: &Arc<RelayContext>, session: Option<SessionId>) -> Arc<Slot> {
         let recipe = |cwd| Recipe {
             settings: self.settings.clone(),
-            marker: app.gateway.marker.clone(),
+            marker: context.gateway.marker.clone(),
             cwd,
             is_shared: self.settings.share,
         };
@@ -118,7 +119,7 @@ impl Upstream {
         }
         // Where an agent's own server would find itself.
         let workspace = match session {
-            Some(session) => workspace(app, session).await,
+            Some(session) => workspace(context, session).await,
             None => None,
         };
         Slot::new(recipe(workspace), self.restarts.clone())
@@ -167,8 +168,8 @@ fn is_at_work(link: &Arc<Link>) -> bool {
     })
 }
 
-async fn workspace(app: &Arc<App>, session: SessionId) -> Option<PathBuf> {
-    let store = app.store.clone();
+async fn workspace(context: &Arc<RelayContext>, session: SessionId) -> Option<PathBuf> {
+    let store = context.store.clone();
     let loaded = tokio::task::spawn_blocking(move || store.load(session)).await.ok()?.ok()??;
     loaded.session.workspace.map(PathBuf::from).filter(|path| path.is_absolute())
 }
@@ -262,9 +263,9 @@ async fn new_link(
 ) -> Result<Arc<Link>, Trouble> {
     let params = std::str::from_utf8(body).ok().and_then(|text| json::member(text, "params"));
     let params = params.unwrap_or("{}").replace(['\n', '\r'], " ");
-    let id = format!("lyn_{:032x}", visit.app.clock.random());
-    visit.app.gateway.book.keep(visit.session, &server.key, &id, params.clone()).await;
-    let slot = upstream.slot(&visit.app, visit.session).await;
+    let id = format!("lyn_{:032x}", visit.context.clock.random());
+    visit.context.gateway.book.keep(visit.session, &server.key, &id, params.clone()).await;
+    let slot = upstream.slot(&visit.context, visit.session).await;
     upstream.add(Link::new(id, visit.session, params, slot, false))
 }
 
@@ -279,7 +280,7 @@ async fn modern_link(
     if let Some(link) = upstream.get(&id) {
         return Ok(link);
     }
-    let slot = upstream.slot(&visit.app, visit.session).await;
+    let slot = upstream.slot(&visit.context, visit.session).await;
     let params = translate::greeting_params(envelope.meta()).replace(['\n', '\r'], " ");
     upstream.add(Link::new(id, visit.session, params, slot, true))
 }
@@ -294,10 +295,10 @@ async fn find(visit: &Visit, server: &Server, upstream: &Upstream) -> Result<Arc
         // Another session's connection is as unknown as one that never was.
         return if link.session == visit.session && !link.is_modern { Ok(link) } else { Err(lost()) };
     }
-    let Some(params) = visit.app.gateway.book.find(visit.session, &server.key, id).await else {
+    let Some(params) = visit.context.gateway.book.find(visit.session, &server.key, id).await else {
         return Err(lost());
     };
-    let slot = upstream.slot(&visit.app, visit.session).await;
+    let slot = upstream.slot(&visit.context, visit.session).await;
     let link = Link::new(id.to_owned(), visit.session, params, slot, false);
     upstream.add(link).map_err(|trouble| {
         rpc::error(StatusCode::SERVICE_UNAVAILABLE, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
@@ -370,7 +371,7 @@ pub(super) async fn listen(visit: &Visit, server: &Arc<Server>, upstream: &Upstr
     link.touch();
     let (pieces, stream) = mpsc::channel(STREAM_MAX);
     link.listen(pieces.clone());
-    let mut closing = visit.app.gateway.closing();
+    let mut closing = visit.context.gateway.closing();
     let beat = pieces.downgrade();
     drop(pieces);
     tokio::spawn(async move {
@@ -402,7 +403,7 @@ pub(super) async fn bye(visit: &Visit, server: &Arc<Server>, upstream: &Upstream
         Err(response) => return response,
     };
     upstream.remove(&link.id);
-    visit.app.gateway.book.forget(visit.session, &server.key, &link.id).await;
+    visit.context.gateway.book.forget(visit.session, &server.key, &link.id).await;
     link.close();
     if !link.slot.is_shared() {
         link.slot.end().await;
@@ -414,16 +415,16 @@ pub(super) async fn bye(visit: &Visit, server: &Arc<Server>, upstream: &Upstream
 
 /// Starts the server for a look at it: its greeting and the number of its tools.
 pub(super) async fn check(
-    app: &Arc<App>,
+    context: &Arc<RelayContext>,
     upstream: &Upstream,
     params: &str,
 ) -> Result<(String, String), Trouble> {
     let slot = if upstream.is_shared() {
-        upstream.slot(app, None).await
+        upstream.slot(context, None).await
     } else {
         let recipe = Recipe {
             settings: upstream.settings.clone(),
-            marker: app.gateway.marker.clone(),
+            marker: context.gateway.marker.clone(),
             cwd: None,
             is_shared: false,
         };

@@ -9,12 +9,13 @@ use bytes::Bytes;
 use lanyard_api::annotate::json;
 
 use super::door::{Visit, failed};
-use super::http::{self, Lent, Outgoing, Upstream};
+use super::http;
 use super::translate::{self, Modern};
 use crate::auth::RunProof;
+use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::envelope::{Envelope, MODERN};
 use crate::mcp::rpc;
-use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
+use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::work::{Aim, Work};
 
 /// Its own id of the question.
@@ -56,7 +57,7 @@ pub(super) fn may_be_refused<B>(answer: &Response<B>) -> bool {
 pub(super) async fn greet(
     visit: &Visit,
     server: &Arc<Server>,
-    upstream: &Upstream,
+    upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
     body: &Bytes,
     answer: Response<Lent>,
@@ -81,7 +82,7 @@ pub(super) async fn greet(
     if let Some(seat) = &visit.seat {
         let was = seat.modern.write().take();
         if was.is_some() {
-            visit.app.gateway.book.forget(visit.session, &server.key, "modern").await;
+            visit.context.gateway.book.forget(visit.session, &server.key, "modern").await;
         }
     }
     let params = std::str::from_utf8(body).ok().and_then(|text| json::member(text, "params"));
@@ -95,7 +96,7 @@ pub(super) async fn greet(
     match discover(server, upstream, &modern).await {
         Ok(found) => {
             *seat.modern.write() = Some(Arc::new(modern));
-            visit.app.gateway.book.keep(visit.session, &server.key, "modern", params.to_owned()).await;
+            visit.context.gateway.book.keep(visit.session, &server.key, "modern", params.to_owned()).await;
             let asked: Option<String> = json::member(params, "protocolVersion")
                 .and_then(|version| serde_json::from_str(version).ok());
             let result = translate::greeting(&found, asked.as_deref(), &server.name);
@@ -106,7 +107,7 @@ pub(super) async fn greet(
 }
 
 /// What the server says of itself.
-async fn discover(server: &Arc<Server>, upstream: &Upstream, modern: &Modern) -> Result<String, Trouble> {
+async fn discover(server: &Arc<Server>, upstream: &HttpEndpoint, modern: &Modern) -> Result<String, Trouble> {
     let bare = format!(r#"{{"jsonrpc":"2.0","id":{DISCOVER},"method":"server/discover","params":{{}}}}"#);
     let message = modern.dress(&bare).unwrap_or(bare);
     let out = Outgoing::modern(message, "server/discover", None, &modern.version);

@@ -11,7 +11,7 @@ use lanyard_core::text::cut;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::mcp::Endpoint;
+use crate::http_endpoint::HttpEndpoint;
 
 /// Numbers one vector may have.
 const NUMBERS_MAX: usize = 8_192;
@@ -24,7 +24,7 @@ const SAID_CHARS_MAX: usize = 200;
 
 #[derive(Debug)]
 pub(crate) struct Embedder {
-    upstream: Endpoint,
+    upstream: HttpEndpoint,
     model: String,
     patience: Duration,
     /// What was wrong the last time, if anything.
@@ -59,7 +59,7 @@ impl Embedder {
             let key = text.lines().next().unwrap_or_default().trim();
             headers.insert("authorization".to_owned(), format!("Bearer {key}"));
         }
-        let upstream = Endpoint::new(&McpHttp {
+        let upstream = HttpEndpoint::new(&McpHttp {
             url: settings.url.clone(),
             headers,
             timeout_ms: None,

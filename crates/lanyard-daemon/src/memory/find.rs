@@ -10,9 +10,8 @@ use lanyard_core::memory::rank::fuse;
 use lanyard_core::text::cut;
 use lanyard_store::MemoryFilter;
 
-use crate::api::App;
-use crate::memory::MemoryError;
 use crate::memory::policy::on_disk;
+use crate::memory::{MemoryContext, MemoryError};
 
 /// Characters of a query that are looked for.
 const QUERY_CHARS_MAX: usize = 1_000;
@@ -36,22 +35,22 @@ pub(crate) struct Found {
 }
 
 pub(crate) async fn search(
-    app: &Arc<App>,
+    context: &Arc<MemoryContext>,
     filter: MemoryFilter,
     query: &str,
     limit: usize,
 ) -> Result<Found, MemoryError> {
-    app.memory.on()?;
+    context.memory.on()?;
     let query = cut(query.trim(), QUERY_CHARS_MAX).0.to_owned();
     let (asked, wanted) = (filter.clone(), query.clone());
-    let words = on_disk(app, move |store| Ok(store.search_memories(&asked, &wanted, limit)?)).await?;
+    let words = on_disk(context, move |store| Ok(store.search_memories(&asked, &wanted, limit)?)).await?;
     let mut found = Found::default();
-    let vectors = match app.memory.embedder() {
+    let vectors = match context.memory.embedder() {
         Some(embedder) if !query.is_empty() => match embedder.embed(std::slice::from_ref(&query)).await {
             Ok(mut vectors) => {
                 let (asked, model) = (filter.clone(), embedder.model().to_owned());
                 let vector = vectors.pop().unwrap_or_default();
-                on_disk(app, move |store| {
+                on_disk(context, move |store| {
                     Ok(store.nearest_memories(&asked, (&model, &vector), COMPARED_MAX, limit)?)
                 })
                 .await?
@@ -69,7 +68,7 @@ pub(crate) async fn search(
     let mut entries = together(words, vectors, limit);
     if entries.is_empty() && !query.is_empty() {
         let wanted = query.clone();
-        entries = on_disk(app, move |store| {
+        entries = on_disk(context, move |store| {
             let mut newest = store.memories(&filter, None, READ_MAX)?;
             newest.retain(|entry| entry.find(&wanted).is_some());
             newest.truncate(limit);

@@ -11,10 +11,9 @@ use lanyard_core::session::StateName;
 use lanyard_core::{Actor, MemoryId, SessionId};
 use lanyard_store::{Filter, MemoryFilter, Store, StoreError};
 
-use crate::api::App;
 use crate::hub::{Changes, Of};
 use crate::memory::policy::on_disk;
-use crate::memory::{MemoryError, Wish, ledger, write};
+use crate::memory::{MemoryContext, MemoryError, Wish, ledger, write};
 
 const TICK: Duration = Duration::from_secs(10);
 /// When time comes from a file, a scenario should not wait for it.
@@ -30,33 +29,33 @@ const EVENTS_MAX: u64 = 200_000;
 const TEXTS_MAX: usize = 32;
 
 pub(crate) struct Keeper {
-    pub(crate) app: Arc<App>,
+    pub(crate) context: Arc<MemoryContext>,
     ends: Changes,
 }
 
 impl Keeper {
     /// From here on no end of a session is missed.
-    pub(crate) fn new(app: Arc<App>) -> Self {
-        let ends = app.hub.changes(Of::Ends);
-        Self { app, ends }
+    pub(crate) fn new(context: Arc<MemoryContext>) -> Self {
+        let ends = context.hub.changes(Of::Ends);
+        Self { context, ends }
     }
 
     /// Runs until the daemon ends.
     pub(crate) async fn run(self) {
-        if self.app.memory.switch == MemorySwitch::Off {
+        if self.context.memory.switch == MemorySwitch::Off {
             return;
         }
         self.catch_up().await;
-        let period = if self.app.clock.is_scripted() { SCRIPTED_TICK } else { TICK };
+        let period = if self.context.clock.is_scripted() { SCRIPTED_TICK } else { TICK };
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
-                    self.note("sweep", sweep(&self.app).await);
-                    self.note("make vectors", vectors(&self.app).await);
+                    note("sweep", sweep(&self.context).await);
+                    note("make vectors", vectors(&self.context).await);
                 }
-                () = self.app.memory.fresh.notified() => self.note("make vectors", vectors(&self.app).await),
+                () = self.context.memory.fresh.notified() => note("make vectors", vectors(&self.context).await),
                 over = self.ends.wait() => match over {
                     Ok(()) => {
                         for session in self.ends.take(SWEEP_MAX) {
@@ -70,45 +69,39 @@ impl Keeper {
         }
     }
 
-    fn note(&self, what: &str, done: Result<(), MemoryError>) {
-        if let Err(error) = done {
-            tracing::warn!(%error, address = %self.app.address, "the keeper of memory could not {what}");
-        }
-    }
-
     /// Ends the last daemon did not get to.
     async fn catch_up(&self) {
-        if self.app.memory.summary == SummaryMode::Off {
+        if self.context.memory.summary == SummaryMode::Off {
             return;
         }
         for state in [StateName::Completed, StateName::Failed, StateName::Stopped] {
             let ended = Filter { state: Some(state), ..Filter::default() };
-            let page = on_disk(&self.app, move |store| Ok(store.list(&ended, None, ENDED_MAX)?)).await;
+            let page = on_disk(&self.context, move |store| Ok(store.list(&ended, None, ENDED_MAX)?)).await;
             match page {
                 Ok(page) => {
                     for row in page.rows {
                         self.summarise(row.id).await;
                     }
                 }
-                Err(error) => self.note("look for sessions that ended", Err(error)),
+                Err(error) => note("look for sessions that ended", Err(error)),
             }
         }
     }
 
     async fn summarise(&self, session: SessionId) {
-        let scope = match self.app.memory.summary {
+        let scope = match self.context.memory.summary {
             SummaryMode::Off => return,
             SummaryMode::Session => Scope::Session,
             SummaryMode::LongTerm => Scope::Workspace,
         };
-        let app = self.app.clone();
-        let done = on_disk(&self.app, move |store| Self::summary(&app, store, session, scope)).await;
-        self.note("make a summary", done);
+        let context = self.context.clone();
+        let done = on_disk(&self.context, move |store| Self::summary(&context, store, session, scope)).await;
+        note("make a summary", done);
     }
 
     /// Makes a session's summary, once. One the policy forbids is refused and counted like any other write.
     pub(crate) fn summary(
-        app: &App,
+        context: &MemoryContext,
         store: &dyn Store,
         id: SessionId,
         scope: Scope,
@@ -146,7 +139,7 @@ impl Keeper {
                 request: None,
                 version: None,
             };
-            match write(&app.memory, store, &app.clock, wish) {
+            match write(&context.memory, store, &context.clock, wish) {
                 Ok(_) => {}
                 Err(MemoryError::Refused(refusal)) => {
                     tracing::debug!(session = %id, %refusal, "a summary was not kept");
@@ -155,18 +148,24 @@ impl Keeper {
             }
         }
         let end = session.since;
-        Ok(ledger::amend(store, id, app.clock.now(), |ledger| {
+        Ok(ledger::amend(store, id, context.clock.now(), |ledger| {
             ledger.summarised = true;
             ledger.summarised_end = Some(end);
         })?)
     }
 }
 
+fn note(what: &str, done: Result<(), MemoryError>) {
+    if let Err(error) = done {
+        tracing::warn!(%error, "the keeper of memory could not {what}");
+    }
+}
+
 /// Forgets entries whose retention has passed.
-async fn sweep(app: &Arc<App>) -> Result<(), MemoryError> {
-    let rules = app.memory.retention;
-    let now = app.clock.now();
-    on_disk(app, move |store| {
+async fn sweep(context: &Arc<MemoryContext>) -> Result<(), MemoryError> {
+    let rules = context.memory.retention;
+    let now = context.clock.now();
+    on_disk(context, move |store| {
         for retention in Retention::ALL {
             let Some(keeps_ms) = rules.keeps_ms(retention) else { continue };
             let due = store.expired_memories(retention, now.minus_millis(keeps_ms), SWEEP_MAX)?;
@@ -208,11 +207,11 @@ fn of_deleted(store: &dyn Store) -> Result<(), StoreError> {
 }
 
 /// Makes vectors of what has none, until there is nothing left or the endpoint fails.
-async fn vectors(app: &Arc<App>) -> Result<(), MemoryError> {
-    let Some(embedder) = app.memory.embedder() else { return Ok(()) };
+async fn vectors(context: &Arc<MemoryContext>) -> Result<(), MemoryError> {
+    let Some(embedder) = context.memory.embedder() else { return Ok(()) };
     loop {
         let model = embedder.model().to_owned();
-        let entries = on_disk(app, move |store| Ok(store.without_vector(&model, TEXTS_MAX)?)).await?;
+        let entries = on_disk(context, move |store| Ok(store.without_vector(&model, TEXTS_MAX)?)).await?;
         if entries.is_empty() {
             return Ok(());
         }
@@ -228,6 +227,6 @@ async fn vectors(app: &Arc<App>) -> Result<(), MemoryError> {
         let made: Vec<(MemoryId, u64, Vec<f32>)> =
             entries.iter().zip(vectors).map(|(entry, vector)| (entry.id, entry.version, vector)).collect();
         let model = embedder.model().to_owned();
-        on_disk(app, move |store| Ok(store.put_vectors(&model, &made)?)).await?;
+        on_disk(context, move |store| Ok(store.put_vectors(&model, &made)?)).await?;
     }
 }

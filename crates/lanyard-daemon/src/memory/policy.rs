@@ -7,11 +7,10 @@ use lanyard_core::session::Command;
 use lanyard_core::{Actor, Cause, Outcome, SessionId};
 use lanyard_store::Store;
 
-use crate::api::App;
 use crate::engine::{Ask, Key, Request};
 use crate::memory::ledger::{Ledger, ledger};
 use crate::memory::standing::{self, family, standing};
-use crate::memory::{MemoryError, Standing};
+use crate::memory::{MemoryContext, MemoryError, Standing};
 
 /// A session's policy, as it is and as it counts.
 #[derive(Debug)]
@@ -31,13 +30,13 @@ pub(crate) fn look_up(store: &dyn Store, id: SessionId) -> Result<Judged, Memory
 /// Changes a session's policy, and tightens those below it that would be wider then. Once this has answered, no write
 /// goes through that was judged by what was true before.
 pub(crate) async fn set_policy(
-    app: &Arc<App>,
+    context: &Arc<MemoryContext>,
     id: SessionId,
     ask: MemoryAsk,
     (actor, cause, keys): (Actor, Option<Cause>, Vec<Key>),
 ) -> Result<Outcome, MemoryError> {
-    let _nobody_writes = app.memory.gate.write().await;
-    let (above, below) = on_disk(app, move |store| {
+    let _nobody_writes = context.memory.gate.write().await;
+    let (above, below) = on_disk(context, move |store| {
         let standing = standing(store, id)?;
         let mut below = family(store, id)?;
         below.retain(|session| *session != id);
@@ -47,10 +46,10 @@ pub(crate) async fn set_policy(
     let command = Command::SetMemory { ask, above: above.map(Box::new) };
     let request =
         Request { ask: Ask::Do { session: id, command }, actor: actor.clone(), cause: cause.clone(), keys };
-    let outcome = app.engine.ask(request).await?.outcome;
+    let outcome = context.engine.ask(request).await?.outcome;
     for session in below {
         // Judged by all above it in any case; this makes it visible, and part of its next turn.
-        let narrowed = on_disk(app, move |store| {
+        let narrowed = on_disk(context, move |store| {
             let standing = standing(store, session)?;
             let own = standing.session.policy.memory;
             let (above, _) = standing::above(store, &standing.lineage)?;
@@ -61,7 +60,7 @@ pub(crate) async fn set_policy(
         let command = Command::SetMemory { ask: MemoryAsk::of(&narrowed), above: None };
         let ask = Ask::Do { session, command };
         let request = Request { ask, actor: actor.clone(), cause: cause.clone(), keys: Vec::new() };
-        if let Err(error) = app.engine.ask(request).await {
+        if let Err(error) = context.engine.ask(request).await {
             tracing::warn!(%session, %error, "a memory policy could not be tightened with the one above it");
         }
     }
@@ -70,10 +69,10 @@ pub(crate) async fn set_policy(
 
 /// Works with the store without holding up the runtime's threads.
 pub(super) async fn on_disk<T: Send + 'static>(
-    app: &Arc<App>,
+    context: &Arc<MemoryContext>,
     work: impl FnOnce(&dyn Store) -> Result<T, MemoryError> + Send + 'static,
 ) -> Result<T, MemoryError> {
-    let store = app.store.clone();
+    let store = context.store.clone();
     let done = tokio::task::spawn_blocking(move || work(&*store)).await;
     done.map_err(|_| MemoryError::Busy)?
 }

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use lanyard_core::notification::{NewNotification, NotificationKind, Severity};
 
-use crate::api::App;
+use crate::storage::StorageContext;
 
 const KEY: &str = "journal-size";
 const MEBI: u64 = 1 << 20;
 
-pub(super) async fn look(app: &Arc<App>) {
-    let limit = app.config.storage().storage.alarm_bytes;
+pub(super) async fn look(context: &Arc<StorageContext>) {
+    let limit = context.config.storage().storage.alarm_bytes;
     if limit == 0 {
         return;
     }
-    let store = app.store.clone();
+    let store = context.store.clone();
     let size = match tokio::task::spawn_blocking(move || store.size()).await {
         Ok(Ok(size)) => size.total(),
         Ok(Err(_)) | Err(_) => return,
     };
-    let told = app.notifications.aside(move |all| {
+    let told = context.notifications.aside(move |all| {
         if size <= limit {
             return all.end(KEY, Some("the journal is within its limit again"), None).map(drop);
         }

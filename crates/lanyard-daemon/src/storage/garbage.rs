@@ -9,8 +9,8 @@ use lanyard_core::SessionId;
 use lanyard_git::snapshot::{SnapshotError, old_refs};
 use lanyard_store::{Filter, Store, StoreError};
 
-use crate::api::App;
 use crate::runs::Runs;
+use crate::storage::StorageContext;
 use crate::storage::traces::session_of;
 
 /// Sessions read at a time, to learn in which workspaces they work.
@@ -21,18 +21,18 @@ const WORKSPACES_MAX: usize = 1_000;
 const OUTCOMES_PAGE: usize = 1_000;
 
 /// Blocks.
-pub(crate) fn collect(app: &Arc<App>, wanted: &NewGc) -> Result<GcReport, StoreError> {
-    let store = &*app.store;
+pub(crate) fn collect(context: &Arc<StorageContext>, wanted: &NewGc) -> Result<GcReport, StoreError> {
+    let store = &*context.store;
     let before = store.size()?;
     let mut notes = Vec::new();
-    let run_folders = run_folders(store, &app.agents.runs(), wanted.dry_run);
-    let mcp_files = app.gateway.sweep_book(store, wanted.dry_run);
-    let snapshot_refs = checkpoints(app, wanted.dry_run, &mut notes)?;
-    notes.extend(app.trees.left_behind());
+    let run_folders = run_folders(store, &context.agents.runs(), wanted.dry_run);
+    let mcp_files = context.gateway.sweep_book(store, wanted.dry_run);
+    let snapshot_refs = checkpoints(context, wanted.dry_run, &mut notes)?;
+    notes.extend(context.trees.left_behind());
     let outcomes = if wanted.dry_run {
         0
     } else {
-        let old = app.clock.now().minus_millis(app.config.storage().keep_outcomes_ms);
+        let old = context.clock.now().minus_millis(context.config.storage().keep_outcomes_ms);
         let mut swept = 0;
         loop {
             let some = store.sweep(old, OUTCOMES_PAGE)?;
@@ -87,8 +87,12 @@ fn run_folders(store: &dyn Store, runs: &Runs, dry_run: bool) -> GcCount {
 
 /// Checkpoints of sessions that do not exist: in the stores, and, left there by an older version, among the refs of the
 /// repositories that sessions work in.
-fn checkpoints(app: &App, dry_run: bool, notes: &mut Vec<String>) -> Result<GcCount, StoreError> {
-    let (store, kept) = (&*app.store, &app.checkpoints);
+fn checkpoints(
+    context: &StorageContext,
+    dry_run: bool,
+    notes: &mut Vec<String>,
+) -> Result<GcCount, StoreError> {
+    let (store, kept) = (&*context.store, &context.checkpoints);
     let mut found = GcCount::default();
     let is_orphan = |name: &String| name.parse().is_ok_and(|session| is_nobody(store, session));
     let mut add = |place: &str, removed: Result<u32, SnapshotError>| match removed {
@@ -117,22 +121,22 @@ fn checkpoints(app: &App, dry_run: bool, notes: &mut Vec<String>) -> Result<GcCo
 
 /// Moves the checkpoints that an older version kept as refs of the repositories that sessions work in. Done once; those of
 /// a folder that is missing now are moved when their session is used.
-pub(crate) fn move_old_checkpoints(app: &App) -> Result<(), StoreError> {
-    if app.checkpoints.has_moved() {
+pub(crate) fn move_old_checkpoints(context: &StorageContext) -> Result<(), StoreError> {
+    if context.checkpoints.has_moved() {
         return Ok(());
     }
-    for workspace in workspaces(&*app.store)? {
+    for workspace in workspaces(&*context.store)? {
         let Ok(sessions) = old_refs::sessions(&workspace) else { continue };
         for name in sessions {
             // Refs of a session that this journal does not know may be another data folder's.
-            let known = name.parse().is_ok_and(|session: SessionId| !is_nobody(&*app.store, session));
-            if known && let Err(error) = old_refs::migrate(&app.checkpoints, &workspace, &name) {
+            let known = name.parse().is_ok_and(|session: SessionId| !is_nobody(&*context.store, session));
+            if known && let Err(error) = old_refs::migrate(&context.checkpoints, &workspace, &name) {
                 let workspace = workspace.display();
                 tracing::warn!(session = name, %workspace, %error, "old checkpoints stay in the repository");
             }
         }
     }
-    app.checkpoints.set_moved();
+    context.checkpoints.set_moved();
     Ok(())
 }
 

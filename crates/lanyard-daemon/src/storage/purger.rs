@@ -8,9 +8,9 @@ use lanyard_core::SessionId;
 use lanyard_store::{PurgeStep, Store, StoreError, WipeStep};
 use tokio::task::JoinHandle;
 
-use crate::api::App;
 use crate::hub::{Changes, Of, Over};
 use crate::refusal::error_chain;
+use crate::storage::StorageContext;
 use crate::storage::traces::{self, Traces};
 use crate::storage::{alarm, retention};
 
@@ -29,7 +29,7 @@ const SLOW_TICKS: u32 = 30;
 const ENDS_MAX: usize = 256;
 
 pub(crate) struct Purger {
-    app: Arc<App>,
+    context: Arc<StorageContext>,
     ends: Changes,
     /// Sessions whose processes still end, and how often they were looked at.
     waiting: HashMap<SessionId, u32>,
@@ -39,14 +39,14 @@ pub(crate) struct Purger {
 
 impl Purger {
     /// From here on no deletion is missed.
-    pub(crate) fn new(app: Arc<App>) -> Self {
-        let ends = app.hub.changes(Of::Ends);
-        Self { app, ends, waiting: HashMap::new(), unwiped: true }
+    pub(crate) fn new(context: Arc<StorageContext>) -> Self {
+        let ends = context.hub.changes(Of::Ends);
+        Self { context, ends, waiting: HashMap::new(), unwiped: true }
     }
 
     /// Runs until the daemon ends.
     pub(crate) async fn run(mut self) {
-        let period = if self.app.clock.is_scripted() { SCRIPTED_TICK } else { TICK };
+        let period = if self.context.clock.is_scripted() { SCRIPTED_TICK } else { TICK };
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let (mut count, mut behind) = (0_u32, true);
@@ -55,9 +55,9 @@ impl Purger {
             tokio::select! {
                 _ = ticks.tick() => {
                     if count.is_multiple_of(SLOW_TICKS) {
-                        retention::sweep(&self.app).await;
-                        self.app.gateway.forget_ended(&self.app.store).await;
-                        alarm::look(&self.app).await;
+                        retention::sweep(&self.context).await;
+                        self.context.gateway.forget_ended(&self.context.store).await;
+                        alarm::look(&self.context).await;
                         tidying = self.tidy(tidying);
                     }
                     count = count.wrapping_add(1);
@@ -70,7 +70,7 @@ impl Purger {
                     Ok(()) => {
                         let ended = self.ends.take(ENDS_MAX);
                         for session in ended {
-                            self.app.gateway.forget_session(session).await;
+                            self.context.gateway.forget_session(session).await;
                         }
                     }
                     Err(Over::Behind) => {}
@@ -89,9 +89,9 @@ impl Purger {
     }
 
     fn move_old_checkpoints(&self) -> JoinHandle<()> {
-        let app = self.app.clone();
+        let context = self.context.clone();
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = super::move_old_checkpoints(&app) {
+            if let Err(error) = super::move_old_checkpoints(&context) {
                 tracing::warn!(error = error_chain(&error), "old checkpoints were not looked for");
             }
         })
@@ -102,7 +102,7 @@ impl Purger {
         if !before.is_finished() {
             return before;
         }
-        let checkpoints = self.app.checkpoints.clone();
+        let checkpoints = self.context.checkpoints.clone();
         tokio::task::spawn_blocking(move || {
             if let Err(error) = checkpoints.tidy() {
                 tracing::warn!(%error, "objects of removed checkpoints stay");
@@ -129,7 +129,7 @@ impl Purger {
 
     /// Removes what is kept of a session outside its log. False while its processes still end.
     async fn clear_around(&mut self, session: SessionId) -> bool {
-        match traces::remove(&self.app, session).await {
+        match traces::remove(&self.context, session).await {
             Traces::Gone => {
                 self.waiting.remove(&session);
                 true
@@ -181,7 +181,7 @@ impl Purger {
         &self,
         work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
-        let store = self.app.store.clone();
+        let store = self.context.store.clone();
         tokio::task::spawn_blocking(move || work(&*store))
             .await
             .map_err(|error| error.to_string())?

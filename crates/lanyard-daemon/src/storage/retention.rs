@@ -7,9 +7,9 @@ use lanyard_core::session::{Command, StateName};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Filter, Store, StoreError};
 
-use crate::api::App;
 use crate::engine::{Ask, AskError, Request};
 use crate::refusal::error_chain;
+use crate::storage::StorageContext;
 
 /// Sessions of each end that are looked at in one sweep, the longest ended first.
 const SWEEP_MAX: usize = 256;
@@ -17,16 +17,16 @@ const SWEEP_MAX: usize = 256;
 pub(crate) const PRUNE_MAX: usize = 100_000;
 
 /// Deletes what the config wants deleted.
-pub(super) async fn sweep(app: &Arc<App>) {
-    let Some(after_ms) = app.config.storage().retention.after_ms() else { return };
-    let days = app.config.storage().retention.ended_after_days;
+pub(super) async fn sweep(context: &Arc<StorageContext>) {
+    let Some(after_ms) = context.config.storage().retention.after_ms() else { return };
+    let days = context.config.storage().retention.ended_after_days;
     let wanted = Prune {
         ended_after_ms: after_ms,
         actor: Actor::system("retention"),
         reason: format!("it ended more than {days} days ago"),
         max: SWEEP_MAX,
     };
-    if let Err(error) = prune(app, wanted).await {
+    if let Err(error) = prune(context, wanted).await {
         tracing::warn!(error, "retention could not delete sessions");
     }
 }
@@ -42,15 +42,15 @@ pub(crate) struct Prune {
 }
 
 /// How many sessions have been over for that long.
-pub(crate) async fn count(app: &Arc<App>, ended_after_ms: u64) -> Result<u64, String> {
-    Ok(ended(app, ended_after_ms, PRUNE_MAX).await?.len() as u64)
+pub(crate) async fn count(context: &Arc<StorageContext>, ended_after_ms: u64) -> Result<u64, String> {
+    Ok(ended(context, ended_after_ms, PRUNE_MAX).await?.len() as u64)
 }
 
 /// Deletes sessions that have been over for that long, and answers how many. A session with children that live is
 /// left.
-pub(crate) async fn prune(app: &Arc<App>, wanted: Prune) -> Result<u64, String> {
+pub(crate) async fn prune(context: &Arc<StorageContext>, wanted: Prune) -> Result<u64, String> {
     let mut deleted = 0;
-    for session in ended(app, wanted.ended_after_ms, wanted.max).await? {
+    for session in ended(context, wanted.ended_after_ms, wanted.max).await? {
         let reason = Some(wanted.reason.clone());
         let request = Request {
             ask: Ask::Do { session, command: Command::Delete { reason, children: 0 } },
@@ -58,7 +58,7 @@ pub(crate) async fn prune(app: &Arc<App>, wanted: Prune) -> Result<u64, String> 
             cause: Some(Cause::Signal("retention".to_owned())),
             keys: Vec::new(),
         };
-        match app.engine.ask(request).await {
+        match context.engine.ask(request).await {
             Ok(_) => {
                 tracing::info!(%session, reason = wanted.reason, "a session that ended was deleted");
                 deleted += 1;
@@ -71,9 +71,9 @@ pub(crate) async fn prune(app: &Arc<App>, wanted: Prune) -> Result<u64, String> 
     Ok(deleted)
 }
 
-async fn ended(app: &Arc<App>, after_ms: u64, max: usize) -> Result<Vec<SessionId>, String> {
-    let before = app.clock.now().minus_millis(after_ms);
-    let (store, archived) = (app.store.clone(), app.config.storage().retention.archived);
+async fn ended(context: &Arc<StorageContext>, after_ms: u64, max: usize) -> Result<Vec<SessionId>, String> {
+    let before = context.clock.now().minus_millis(after_ms);
+    let (store, archived) = (context.store.clone(), context.config.storage().retention.archived);
     let due = tokio::task::spawn_blocking(move || due(&*store, before, archived, max)).await;
     due.map_err(|error| error.to_string())?.map_err(|error| error_chain(&error))
 }

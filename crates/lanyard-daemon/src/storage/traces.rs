@@ -9,11 +9,11 @@ use lanyard_core::memory::Where;
 use lanyard_git::snapshot::{CheckpointStore, SnapshotError, old_refs};
 use lanyard_store::{MemoryFilter, Store, StoreError};
 
-use crate::api::App;
 use crate::memory::ledger;
 use crate::notifications::Notifications;
 use crate::refusal::error_chain;
 use crate::runs::{KnownRun, Runs};
+use crate::storage::StorageContext;
 
 /// Entries of memory removed in one transaction.
 const ENTRIES_MAX: usize = 256;
@@ -25,15 +25,15 @@ pub(super) enum Traces {
     Running,
 }
 
-pub(super) async fn remove(app: &Arc<App>, session: SessionId) -> Traces {
-    let runs = app.agents.runs();
+pub(super) async fn remove(context: &Arc<StorageContext>, session: SessionId) -> Traces {
+    let runs = context.agents.runs();
     let running = tokio::task::spawn_blocking(move || remove_runs(&runs, session)).await;
     if running.is_ok_and(|running| running) {
         return Traces::Running;
     }
-    app.gateway.forget_session(session).await;
-    let (store, notifications) = (app.store.clone(), app.notifications.clone());
-    let (checkpoints, trees) = (app.checkpoints.clone(), app.trees.clone());
+    context.gateway.forget_session(session).await;
+    let (store, notifications) = (context.store.clone(), context.notifications.clone());
+    let (checkpoints, trees) = (context.checkpoints.clone(), context.trees.clone());
     let revoked = tokio::task::spawn_blocking(move || {
         trees.put_away(session);
         remove_checkpoints(&*store, &checkpoints, session);
@@ -44,7 +44,7 @@ pub(super) async fn remove(app: &Arc<App>, session: SessionId) -> Traces {
         })
     });
     for token in revoked.await.unwrap_or_default() {
-        app.tokens.revoke(token);
+        context.tokens.revoke(token);
     }
     Traces::Gone
 }

@@ -48,6 +48,7 @@ impl Rig {
         let store = Arc::new(fixture::open(home)?);
         let parts = Parts {
             seen: Arc::new(|_, _| None),
+            parent_notice: Box::new(|_, _| {}),
             wishes,
             continuity: ContinuityCounter::open(ContinuityRules::default(), &*store)?,
             telemetry: None,

@@ -13,12 +13,11 @@ use super::{Mirror, Runner, Stage};
 use crate::agents::driver::{
     Action, Answer, Call, CallError, Child, Opened, Readiness, Seen, TextKind, TurnEnd,
 };
+use crate::agents::engine::{AgentAsk, AgentRequest, AskFailure, LiveText};
 use crate::agents::judge::judge;
 use crate::agents::pen::{Report, Unfinished, signal_of};
 use crate::agents::shared::once;
-use crate::engine::{Ask, AskError, Request};
 use crate::failpoint;
-use crate::hub::Preview;
 use crate::runs::Sent;
 
 /// How long text may wait for more of it before it is reported.
@@ -64,7 +63,7 @@ impl Runner {
             TextKind::User => return,
         };
         let turn = self.turn.as_ref().filter(|_| session == self.session).map(|turn| turn.id);
-        self.shared.hub.preview(session, &Preview { kind, text, message_id: message, turn });
+        self.shared.engine.preview(session, LiveText { kind, text, message_id: message, turn });
     }
 
     async fn act(&mut self, at: u64, action: Action) {
@@ -222,7 +221,7 @@ impl Runner {
         };
         if question.choose(word).is_some() {
             let command = Command::AnswerGate { gate, option: word.to_owned(), message: None };
-            let judged = self.shared.command(session, command, Actor::system("policy"), Vec::new()).await;
+            let judged = self.shared.command(session, command, Actor::system("policy"), None).await;
             if let Err(error) = judged {
                 tracing::warn!(%session, %gate, %error, "the rules' answer was not taken; a person is asked");
             }
@@ -326,8 +325,8 @@ impl Runner {
         let prompt = if child.prompt.trim().is_empty() { NO_PROMPT.to_owned() } else { child.prompt };
         self.own_turns.insert(turn);
         let command = Command::StartTurn { turn, client_turn_id: None, prompt };
-        let keys = vec![once(self.run, &format!("turn {} {at}", child.native))];
-        let started = self.shared.command(session, command, Actor::system("agents"), keys).await;
+        let once = Some(once(self.run, &format!("turn {} {at}", child.native)));
+        let started = self.shared.command(session, command, Actor::system("agents"), once).await;
         failpoint::hit("after_child_turn");
         let turn = started.ok().and_then(|outcome| outcome.turn);
         let cursor = match self.shared.session(session).await {
@@ -346,21 +345,21 @@ impl Runner {
         mut new: NewSession,
         parent: SessionId,
         child: &Child,
-    ) -> Result<SessionId, AskError> {
+    ) -> Result<SessionId, AskFailure> {
         loop {
             if let Some(known) = self.made_known(parent, child).await {
                 return Ok(known);
             }
-            let request = Request {
-                ask: Ask::Create { id, new: Box::new(new.clone()), parent: Some(parent) },
+            let request = AgentRequest {
+                ask: AgentAsk::Create { id, new: Box::new(new.clone()), parent },
                 actor: Actor::system("agents"),
                 cause: Some(Cause::Signal("child".to_owned())),
-                keys: vec![once(self.run, &format!("child {}", child.native))],
+                once: Some(once(self.run, &format!("child {}", child.native))),
             };
             match self.shared.insist(request).await {
                 Ok(outcome) => return Ok(outcome.session),
                 // Its name is taken elsewhere, or is none: it can do without.
-                Err(AskError::AliasTaken(_) | AskError::AliasReserved(_)) if !new.aliases.is_empty() => {
+                Err(AskFailure::Alias(_)) if !new.aliases.is_empty() => {
                     new.aliases.clear();
                 }
                 Err(error) => return Err(error),
@@ -391,8 +390,8 @@ impl Runner {
             return;
         }
         let command = Command::AddAlias { alias: child.native.clone() };
-        let keys = vec![once(self.run, &format!("alias {}", child.native))];
-        if let Err(error) = self.shared.command(held.id, command, Actor::system("agents"), keys).await {
+        let once = Some(once(self.run, &format!("alias {}", child.native)));
+        if let Err(error) = self.shared.command(held.id, command, Actor::system("agents"), once).await {
             tracing::warn!(session = %held.id, %error, "a subagent has no name of its own");
         }
     }
@@ -448,7 +447,7 @@ impl Runner {
             failpoint::hit("after_report");
             match told {
                 Ok(_) => self.reported = self.reported.max(report.to),
-                Err(AskError::Closing) => return,
+                Err(AskFailure::Closing) => return,
                 Err(error) => {
                     tracing::warn!(session = %report.session, %error, "what the agent did was not taken");
                 }

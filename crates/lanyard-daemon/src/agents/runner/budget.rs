@@ -75,12 +75,7 @@ impl Runner {
             // It tells of a moment: what comes of it is told by itself.
             lasts: false,
         };
-        let notifications = self.shared.notifications.clone();
-        tokio::spawn(async move {
-            if let Err(error) = notifications.aside(move |all| all.raise(new)).await {
-                tracing::warn!(%session, %error, "people could not be told of a budget");
-            }
-        });
+        self.shared.engine.notify(new);
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{Left, Runner, Stage};
 use crate::agents::again::auto_resume;
-use crate::engine::AskError;
+use crate::agents::engine::AskFailure;
 use crate::failpoint;
 use crate::runs::{self, EndedBy, Exit, How};
 
@@ -96,7 +96,7 @@ impl Runner {
         failpoint::hit("after_run_end");
         match told {
             // The daemon ends: the next one finds the folder and says it.
-            Err(AskError::Closing) => return Left::default(),
+            Err(AskFailure::Closing) => return Left::default(),
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
             Ok(_) => {}
         }

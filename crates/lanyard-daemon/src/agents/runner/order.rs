@@ -263,7 +263,7 @@ impl Runner {
 
     /// Whether the agent is at work and its calls come by.
     async fn is_told(&self, session: SessionId) -> bool {
-        let due = self.shared.engine.flags.may_be_told(session);
+        let due = self.shared.engine.may_be_told(session);
         let held = self.shared.session(session).await;
         held.is_some_and(|held| held.turn.is_some() && (held.hears || due))
     }
@@ -312,7 +312,7 @@ impl Runner {
             Some(native.clone())
         };
         // The answer to a call that is under way reaches the model at the same moment, and shows when it was heard.
-        if self.shared.engine.flags.answer_is_due(session) {
+        if self.shared.engine.answer_is_due(session) {
             return;
         }
         let Some(held) = self.shared.session(session).await else { return };

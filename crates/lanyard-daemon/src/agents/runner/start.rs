@@ -22,6 +22,7 @@ use super::end::ways_after;
 use super::spent::SpentOutput;
 use super::{Left, Order, Runner, Stage, tools};
 use crate::agents::acp::Acp;
+use crate::agents::addresses::Addresses;
 use crate::agents::calls::{Calls, Stand};
 use crate::agents::claude::{self, ClaudeCode};
 use crate::agents::codex::Codex;
@@ -33,7 +34,6 @@ use crate::agents::pen::Pen;
 use crate::agents::shared::{Opened, Shared};
 use crate::agents::words::{self, PastOf};
 use crate::failpoint;
-use crate::mcp::Addresses;
 use crate::runs::relay::Inlet;
 use crate::runs::{Link, Spec, SpoolLimits};
 
@@ -543,7 +543,7 @@ impl Runner {
             position: from,
             here: from,
             actions: VecDeque::new(),
-            pen: Pen::new(shared.hub.redaction.redactor()),
+            pen: Pen::new(shared.engine.redactor()),
             report_at: None,
             held_since: None,
             reported: from,

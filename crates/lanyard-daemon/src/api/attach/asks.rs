@@ -17,10 +17,11 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
 use tower::ServiceExt;
 
+use crate::api::App;
 use crate::api::attach::socket::{FRAME_BYTES_MAX, Out, json};
 use crate::api::context::REPLAYED;
 use crate::api::routes::{Route, table};
-use crate::api::{App, Via};
+use crate::server::Via;
 
 /// Requests of one connection that may be under way. A place is free again when the answer was written.
 const DO_MAX: usize = 8;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::api::context::query;
 use crate::api::directory::last_event_id;
-use crate::api::problem::Problem;
+use crate::problem::Problem;
 
 /// Events that are played back before the stream goes on live.
 pub(in crate::api) const LAST_MAX: u64 = 10_000;

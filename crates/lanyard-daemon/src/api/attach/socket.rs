@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite;
 
 use crate::api::attach::asks::{Desk, Fault};
 use crate::api::attach::{Offered, PROTOCOL};
-use crate::api::problem::Problem;
+use crate::problem::Problem;
 use crate::server::Place;
 
 /// Largest frame of a client. A larger one is refused; one twice as large ends the connection.

@@ -9,11 +9,11 @@ use lanyard_store::{ChangeFilter, FollowedRef, Store, StoreError, TaskFilter};
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::App;
-use crate::api::approvals;
 use crate::api::context::on_disk;
-use crate::api::problem::Problem;
+use crate::approvals;
 use crate::families::plans::PLANS_MAX;
 use crate::hub::{Changes, Hub, Of};
+use crate::problem::Problem;
 
 /// How often the gates are looked at while sessions change.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -7,11 +7,12 @@ use http_body_util::BodyExt;
 use lanyard_api::annotate;
 use tokio::sync::{mpsc, watch};
 
-use super::pool::Lent;
+use crate::http_endpoint::Lent;
+use crate::http_endpoint::Trouble;
 use crate::mcp::envelope::Said;
 use crate::mcp::rpc::Piece;
 use crate::mcp::seat::Seat;
-use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
+use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::work::Work;
 use crate::runs::relay::PAUSED;
 

@@ -4,10 +4,11 @@ use axum::http::header;
 use axum::response::Response;
 use bytes::Bytes;
 
-use super::pool::Lent;
 use super::sse::{self, Frames};
+use crate::http_endpoint::Lent;
+use crate::http_endpoint::Trouble;
 use crate::mcp::rpc;
-use crate::mcp::server::{ANSWER_BYTES_MAX, Trouble};
+use crate::mcp::server::ANSWER_BYTES_MAX;
 
 #[derive(Debug)]
 pub(in crate::mcp) struct Talk {

@@ -10,12 +10,13 @@ use lanyard_api::annotate::json;
 use tokio::sync::{mpsc, watch};
 
 use super::Old;
+use crate::http_endpoint::Trouble;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::Said;
 use crate::mcp::http::Talk;
 use crate::mcp::input;
 use crate::mcp::rpc::{self, Piece};
-use crate::mcp::server::{Server, Trouble};
+use crate::mcp::server::Server;
 use crate::mcp::work::Work;
 
 /// Pieces that wait for a client that reads slowly.
@@ -41,7 +42,7 @@ pub(super) struct Parked {
 
 /// The server's answer: plain where it is plain, a stream where it is one.
 pub(super) async fn follow(visit: &Visit, mut call: Call, mut talk: Talk) -> Response {
-    let mut closing = visit.app.gateway.closing();
+    let mut closing = visit.context.gateway.closing();
     if !talk.is_stream() {
         let heard = tokio::time::timeout(call.server.timeout, talk.next()).await;
         let piece = match heard {

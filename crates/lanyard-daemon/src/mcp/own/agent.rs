@@ -14,10 +14,11 @@ use crate::families::{By, FamilyError, Said};
 use crate::mcp::own::args::{need, session_id};
 use crate::mcp::own::caller::{Caller, Mates, Me, on_disk, place};
 use crate::mcp::own::orphans::{self, Choice};
-use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::workspace::{self, Ended};
-use crate::mcp::own::{Answer, Told, shelf, steps};
+use crate::mcp::own::{Answer, Told, steps};
+use crate::shelf;
+use crate::tool_refusal::Refused;
 
 pub(super) const NAME: &str = "memory_agent";
 

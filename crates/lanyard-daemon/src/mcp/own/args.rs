@@ -4,7 +4,7 @@ use lanyard_core::SessionId;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::mcp::own::refused::Refused;
+use crate::tool_refusal::Refused;
 
 pub(super) fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, Refused> {
     serde_json::from_value(arguments).map_err(|error| {

@@ -7,14 +7,14 @@ use lanyard_core::session::{Lineage, Signal};
 use lanyard_core::{Actor, ActorKind, Cause, Outcome, Session, SessionId};
 use lanyard_store::{Loaded, Store};
 
-use crate::api::App;
 use crate::engine::{Ask, Request};
-use crate::mcp::own::refused::Refused;
-use crate::mcp::own::shelf;
+use crate::mcp::ToolContext;
 pub(super) use crate::memory::place;
+use crate::shelf;
+use crate::tool_refusal::Refused;
 
 pub(super) struct Caller {
-    pub(super) app: Arc<App>,
+    pub(super) app: Arc<ToolContext>,
     /// The session whose agent calls; nothing for an operator.
     pub(super) me: Option<Me>,
     pub(super) actor: Actor,
@@ -34,7 +34,7 @@ pub(super) struct Me {
 }
 
 impl Caller {
-    pub(super) async fn of(app: &Arc<App>, session: Option<SessionId>) -> Result<Self, Refused> {
+    pub(super) async fn of(app: &Arc<ToolContext>, session: Option<SessionId>) -> Result<Self, Refused> {
         let Some(id) = session else {
             return Ok(Self { app: app.clone(), me: None, actor: Actor::operator("local") });
         };
@@ -228,7 +228,7 @@ impl<'a> Mates<'a> {
 
 /// Works with the store without holding up the runtime's threads.
 pub(super) async fn on_disk<T: Send + 'static>(
-    app: &Arc<App>,
+    app: &Arc<ToolContext>,
     work: impl FnOnce(&dyn Store) -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {
     let store = app.store.clone();

@@ -10,12 +10,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::mcp::own::Told;
 use crate::mcp::own::args::{need, session_id};
 use crate::mcp::own::caller::{Caller, on_disk};
-use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::{Told, shelf};
 use crate::memory::{self, Standing, Wish};
+use crate::shelf;
+use crate::tool_refusal::Refused;
 
 pub(super) const NAME: &str = "memory_context";
 
@@ -228,7 +229,7 @@ async fn list(caller: &Caller, args: Args) -> Told {
 async fn search(caller: &Caller, args: Args) -> Told {
     let query = need("query", args.query.clone())?;
     let filter = seen(caller, &args).await?;
-    let found = memory::search(&caller.app, filter, &query, FOUND_MAX).await?;
+    let found = memory::search(&caller.app.memories, filter, &query, FOUND_MAX).await?;
     let pieces: Vec<Value> = found
         .hits
         .iter()

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::mcp::own::refused::Refused;
 use crate::mcp::own::{agent, spawn};
+use crate::tool_refusal::Refused;
 
 /// Second name, own name. Every tool that has the own name accepts the second one.
 const SHARED: [(&str, &str); 3] =

@@ -10,12 +10,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::App;
 use crate::engine::Ask;
+use crate::mcp::ToolContext;
 use crate::mcp::own::caller::{Caller, Mates, Me, load, on_disk, place};
-use crate::mcp::own::refused::Refused;
 use crate::mcp::own::workspace::{self, Ended};
-use crate::mcp::own::{Told, shelf, traces};
+use crate::mcp::own::{Told, traces};
+use crate::shelf;
+use crate::tool_refusal::Refused;
 
 /// Sessions whose logs are looked into for one report.
 const LOOKED_AT_MAX: usize = 200;
@@ -93,7 +94,7 @@ fn is_below(me: Option<&Me>, loaded: &Loaded) -> bool {
 }
 
 fn look(
-    app: &App,
+    app: &ToolContext,
     store: &dyn Store,
     me: Option<&Me>,
     session: &Session,

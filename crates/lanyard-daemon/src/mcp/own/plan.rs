@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::mcp::own::Told;
 use crate::mcp::own::args::need;
 use crate::mcp::own::caller::{Caller, on_disk};
-use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::{Told, shelf};
+use crate::shelf;
+use crate::tool_refusal::Refused;
 
 pub(super) const NAME: &str = "memory_plan";
 

@@ -14,9 +14,10 @@ use crate::engine::Ask;
 use crate::families::{Adding, By, FamilyError};
 use crate::mcp::own::args::need;
 use crate::mcp::own::caller::{Caller, on_disk};
-use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::{Answer, Told, shelf};
+use crate::mcp::own::{Answer, Told};
+use crate::shelf;
+use crate::tool_refusal::Refused;
 
 pub(super) const NAME: &str = "memory_spawn_agent";
 

@@ -18,9 +18,9 @@ use crate::families::{Adding, By, FamilyError, Owner, Said, find, refused};
 use crate::mcp::own::Told;
 use crate::mcp::own::args::need;
 use crate::mcp::own::caller::{Caller, on_disk};
-use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::spawn::title;
+use crate::tool_refusal::Refused;
 
 pub(super) const NAME: &str = "tasks";
 

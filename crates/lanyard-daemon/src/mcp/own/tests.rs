@@ -23,6 +23,7 @@ use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::policy::{MemoryMode, Staleness};
 use lanyard_core::session::{Command, NewSession, Signal};
 use lanyard_core::{Actor, Rules, Session, SessionId};
+use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{SqliteJournal, SqliteOptions, Store};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -31,14 +32,16 @@ use crate::agents::roster::Roster;
 use crate::agents::{Agents, agents};
 use crate::api::App;
 use crate::auth::TokenBook;
+use crate::boot::contexts::{Common, Contexts};
 use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::engine::{self, Ask, Parts, Request};
-use crate::families;
+use crate::families::{self, Families};
+use crate::flow::{self, Flows};
 use crate::hub::Hub;
-use crate::intercept::Interceptor;
 use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
+use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::reload::{Overrides, Reloader};
 use crate::runs::Runs;
@@ -65,6 +68,30 @@ fn settings(rules: Rules) -> LiveConfig {
     let Rules { staleness, limits, stop, writer, families, health } = rules;
     let config = Config { agents, staleness, limits, stop, writer, families, health, ..Config::default() };
     LiveConfig::new(config, "/nonexistent/lanyard".into())
+}
+
+fn contexts(
+    common: &Common<'_>,
+    folder: &tempfile::TempDir,
+    hub: &Hub,
+    families: &Families,
+    kept: (&OwnTrees, &CheckpointStore, &Notifications),
+) -> Contexts {
+    let memory = Memory::new(&MemoryConfig::default(), hub.redaction.clone()).unwrap();
+    let gateway = Gateway::new(&Config::default(), folder.path());
+    common.contexts(memory, (gateway, CallRecording::default()), families, kept)
+}
+
+fn flows(
+    (engine, store, clock): (&engine::Engine, &Arc<dyn Store>, &Arc<Clock>),
+    roster: &Roster,
+    notifications: &Notifications,
+    place: (&std::path::Path, PathBuf, &OwnTrees),
+    hub: &Arc<Hub>,
+) -> Flows {
+    let settings = lanyard_core::flow::FlowSettings::default();
+    let tools = flow::Tools::new(engine, store, clock, roster, settings, notifications, place);
+    Flows::start(tools, hub).unwrap()
 }
 
 /// For a file that is not there.
@@ -97,11 +124,12 @@ impl Room {
         let store: Arc<dyn Store> = Arc::new(SqliteJournal::open(SqliteOptions::at(path)).unwrap());
         let clock = Arc::new(Clock::from_env().unwrap());
         let hub = Arc::new(Hub::default());
-        let redaction = hub.redaction.clone();
         let live = settings(rules);
         let (desk, wishes) = agents(&live);
         let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();
+        let runtime = tokio::runtime::Handle::current();
         let parts = Parts {
+            parent_notice: crate::notice::sender(&store, &clock, &runtime),
             seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
             store: store.clone(),
@@ -112,7 +140,7 @@ impl Room {
             telemetry: None,
             // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
             memory: MemoryPolicy::of(MemoryMode::Full),
-            runtime: tokio::runtime::Handle::current(),
+            runtime,
         };
         let (engine, thread) = engine::start(parts).unwrap();
         let told = Config::default().notifications;
@@ -125,28 +153,28 @@ impl Room {
         let roster = Roster::new(&live, runs, clock.clone(), checks);
         let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
         let (families, tasks) = families::start(tools, &hub).unwrap();
-        let settings = lanyard_core::flow::FlowSettings::default();
-        let tools =
-            crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
-        let flows = crate::flow::Flows::start(tools, &hub).unwrap();
+        let flows = flows((&engine, &store, &clock), &roster, &notifications, place, &hub);
         let reloader = reloader(folder.path(), &live, (&hub, &notifications, &clock));
+        let common = Common::new(&engine, &store, &hub, &clock, &live, &roster, &tokens);
+        let checkpoints = CheckpointStore::new(folder.path());
+        let kept = (&trees, &checkpoints, &notifications);
+        let Contexts { memories, mcp, storage } = contexts(&common, &folder, &hub, &families, kept);
         let app = Arc::new(App {
             flows,
             seen: Arc::new(|_, _| None),
             families,
             agents: roster,
             wishes,
-            rollbacks: Mutex::default(),
-            checkpoints: lanyard_git::snapshot::CheckpointStore::new(folder.path()),
+            checkpoints,
+            memories,
+            mcp,
+            storage,
             underway: crate::api::Underway::default(),
             trees: trees.clone(),
             store,
             hub,
             presence: crate::presence::Presence::new(clock.clone()),
             router: Mutex::default(),
-            interceptor: Interceptor::new(engine.clone(), tokens.clone(), CallRecording::default()),
-            memory: crate::memory::Memory::new(&MemoryConfig::default(), redaction).unwrap(),
-            gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
             notifications,
             telemetry: None,
@@ -234,7 +262,7 @@ impl Room {
     /// The whole result of a call.
     async fn result(&self, session: Option<SessionId>, tool: &str, arguments: Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
-        super::handle(&self.app, session, "tools/call", params).await.unwrap()
+        super::handle(&self.app.mcp.tools, session, "tools/call", params).await.unwrap()
     }
 
     /// What a call that must work answers.

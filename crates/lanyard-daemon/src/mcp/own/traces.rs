@@ -6,7 +6,7 @@ use lanyard_core::text::cut;
 use lanyard_store::Store;
 use serde_json::Value;
 
-use crate::mcp::own::refused::Refused;
+use crate::tool_refusal::Refused;
 
 /// Events at the end of a log that are looked at.
 const EVENTS_MAX: u64 = 1_000;

@@ -12,9 +12,10 @@ use tokio::time::Instant;
 use super::link::Link;
 use super::process::{InFlight, Process};
 use super::wait;
+use crate::http_endpoint::Trouble;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::Said;
-use crate::mcp::server::{Server, Trouble};
+use crate::mcp::server::Server;
 use crate::mcp::work::Work;
 use crate::mcp::{input, rpc};
 
@@ -96,7 +97,7 @@ async fn go_on(
     if let Err(trouble) = process.send(answer).await {
         return failed(work, &server.failed(&trouble)).await;
     }
-    let mut closing = visit.app.gateway.closing();
+    let mut closing = visit.context.gateway.closing();
     let id = work.id.clone();
     loop {
         tokio::select! {

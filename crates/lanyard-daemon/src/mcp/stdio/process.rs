@@ -19,7 +19,8 @@ use tokio::time::{Duration, Instant};
 use super::link::Link;
 use super::route;
 use crate::environment;
-use crate::mcp::server::{ANSWER_BYTES_MAX, Trouble};
+use crate::http_endpoint::Trouble;
+use crate::mcp::server::ANSWER_BYTES_MAX;
 
 /// Messages that wait for a server that reads slowly.
 const INPUT_MAX: usize = 64;

@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant};
 
 use super::link::Link;
 use super::process::{InFlight, Process};
-use crate::mcp::server::Trouble;
+use crate::http_endpoint::Trouble;
 use crate::mcp::translate;
 
 /// How long a server may take to greet.

@@ -14,10 +14,11 @@ use super::link::Link;
 use super::process::{InFlight, Process};
 use super::slot::{START_PATIENCE, discover};
 use super::{ask, name};
+use crate::http_endpoint::Trouble;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, Said, id_key};
 use crate::mcp::rpc::{self, Piece};
-use crate::mcp::server::{Server, Trouble};
+use crate::mcp::server::Server;
 use crate::mcp::translate;
 use crate::mcp::work::Work;
 
@@ -182,7 +183,7 @@ pub(super) fn cancelled(link: &Arc<Link>, process: &Arc<Process>, body: &Bytes) 
 /// The rest of an answer that began with something else.
 fn stream(visit: &Visit, server: &Arc<Server>, waiting: InFlight, work: Work, first: Vec<Bytes>) -> Response {
     let (pieces, body) = mpsc::channel(PIECES_MAX);
-    let closing = visit.app.gateway.closing();
+    let closing = visit.context.gateway.closing();
     tokio::spawn(relay(server.clone(), waiting, work, first, pieces, closing));
     rpc::typed(rpc::Pieces::body(body), rpc::SSE)
 }

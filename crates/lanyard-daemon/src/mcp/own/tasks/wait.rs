@@ -11,7 +11,7 @@ use super::{letter, shown};
 use crate::families::{Families, FamilyError};
 use crate::mcp::own::Told;
 use crate::mcp::own::caller::{Caller, on_disk};
-use crate::mcp::own::refused::Refused;
+use crate::tool_refusal::Refused;
 
 /// How long an await waits that does not say: less than clients wait for a tool.
 pub(super) const WAIT_MS: u64 = 25_000;

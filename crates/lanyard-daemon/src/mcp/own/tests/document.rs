@@ -22,7 +22,7 @@ impl Room {
             .uri(uri)
             .header("authorization", "Bearer operator")
             .header("content-type", "application/json")
-            .extension(crate::api::Via::Socket);
+            .extension(crate::server::Via::Socket);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

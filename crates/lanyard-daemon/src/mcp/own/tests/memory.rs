@@ -23,7 +23,7 @@ impl Room {
     async fn set_memory(&self, session: SessionId, ask: Value) {
         let ask: MemoryAsk = serde_json::from_value(ask).unwrap();
         let by = (Actor::operator("local"), None, Vec::new());
-        memory::set_policy(&self.app, session, ask, by).await.unwrap();
+        memory::set_policy(&self.app.memories, session, ask, by).await.unwrap();
     }
 
     async fn turn(&self, session: SessionId, memory: Option<MemoryAsk>) {
@@ -51,7 +51,7 @@ impl Room {
             .uri(format!("/api/v1{path}"))
             .header("authorization", "Bearer operator")
             .header("content-type", "application/json")
-            .extension(crate::api::Via::Socket)
+            .extension(crate::server::Via::Socket)
             .body(axum::body::Body::from(body.to_string()))
             .unwrap();
         let answer = crate::api::router(&self.app).oneshot(request).await.unwrap();
@@ -413,7 +413,7 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
     if let Some(later) = &case.later {
         let by = (Actor::operator("local"), None, Vec::new());
         // Wider than what is above is refused, and nothing has changed then.
-        let _ = memory::set_policy(&room.app, top, later.clone(), by).await;
+        let _ = memory::set_policy(&room.app.memories, top, later.clone(), by).await;
     }
     let session = room.load(me);
     let policies = vec![
@@ -444,7 +444,7 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
             } else {
                 lanyard_core::memory::Scope::Session
             };
-            let app = room.app.clone();
+            let app = room.app.memories.clone();
             tokio::task::spawn_blocking(move || Keeper::summary(&app, &*app.store, me, scope))
                 .await
                 .unwrap()
@@ -461,7 +461,7 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
             let entry: Entry = serde_json::from_value(entry).unwrap();
             let app = room.app.clone();
             let brought = tokio::task::spawn_blocking(move || {
-                memory::import(&app.memory, &*app.store, &app.clock, vec![entry])
+                memory::import(&app.memories.memory, &*app.store, &app.clock, vec![entry])
             });
             assert!(matches!(brought.await.unwrap().unwrap()[..], [Brought::In | Brought::Refused(_)]));
         }
@@ -522,7 +522,7 @@ async fn a_request_that_is_sent_again_is_remembered_once() {
             .header("authorization", "Bearer operator")
             .header("content-type", "application/json")
             .header("idempotency-key", "k-1")
-            .extension(crate::api::Via::Socket)
+            .extension(crate::server::Via::Socket)
             .body(axum::body::Body::from(json!({ "text": text }).to_string()))
             .unwrap();
         let answer = crate::api::router(&room.app).oneshot(request).await.unwrap();

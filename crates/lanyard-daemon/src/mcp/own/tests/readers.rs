@@ -7,8 +7,8 @@ use lanyard_core::task::NewTask;
 use tower::ServiceExt;
 
 use super::*;
-use crate::api::Via;
 use crate::families::{Adding, By};
+use crate::server::Via;
 
 /// Readers that ask at the same time.
 const READERS: usize = 64;

@@ -26,11 +26,11 @@ use crate::auth::Denied;
 use crate::engine::AskError;
 use crate::families::FamilyError;
 use crate::flow::FlowError;
-use crate::mcp::own::refused::Refused as ToolRefused;
 use crate::memory::MemoryError;
 use crate::notifications::NotificationError;
 use crate::presence::ConnectionTaken;
 use crate::storage::BackupError;
+use crate::tool_refusal::Refused as ToolRefused;
 
 const HEAD: &str = "# Refusals
 
@@ -106,7 +106,7 @@ fn the_page_of_refusals() {
     notifications(&mut page);
     checkpoints(&mut page);
     requests(&mut page);
-    expect_file!["../../../../docs/refusals.md"].assert_eq(&page.0);
+    expect_file!["../../../docs/refusals.md"].assert_eq(&page.0);
 }
 
 fn sessions(page: &mut Page) {

@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Duration, Instant, Sleep};
 
 use crate::bell::Ear;
-use crate::mcp::server::Trouble;
+use crate::http_endpoint::Trouble;
 use crate::tls::Tls;
 
 /// Idle connections that are kept.
@@ -230,7 +230,7 @@ where
 
 /// The body of an answer. Read to its end, its connection is used again; dropped before, it is closed.
 #[derive(Debug)]
-pub(in crate::mcp) struct Lent {
+pub(crate) struct Lent {
     body: Incoming,
     lender: Option<(Line, Arc<Pool>)>,
 }
@@ -243,7 +243,7 @@ impl Lent {
     }
 
     /// All of it, if it is not larger than it may be.
-    pub(in crate::mcp) async fn whole(self, max: usize) -> Result<Bytes, Trouble> {
+    pub(crate) async fn whole(self, max: usize) -> Result<Bytes, Trouble> {
         whole(self, max).await.map_err(|cut| match cut {
             Cut::TooLarge => Trouble::TooLarge(max),
             Cut::Broken(error) => Trouble::Broken(error.to_string()),
@@ -252,13 +252,13 @@ impl Lent {
 }
 
 /// Why a body was not read to its end.
-pub(in crate::mcp) enum Cut<E> {
+pub(crate) enum Cut<E> {
     TooLarge,
     Broken(E),
 }
 
 /// All of a body, if it is not larger than it may be.
-pub(in crate::mcp) async fn whole<B>(mut body: B, max: usize) -> Result<Bytes, Cut<B::Error>>
+pub(crate) async fn whole<B>(mut body: B, max: usize) -> Result<Bytes, Cut<B::Error>>
 where
     B: Body<Data = Bytes> + Unpin,
 {

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 
 use lanyard_api::types::GateEntry;
 use lanyard_core::SessionId;
-use lanyard_core::session::GateStatus;
+use lanyard_core::session::{Gate, GateStatus, Session};
+use lanyard_core::task::TASK_SOURCE;
 use lanyard_store::{Filter, Store, StoreError};
-
-use crate::api::gates::entries;
-use crate::families::SOURCE;
 
 /// Sessions below one that are looked at.
 const BELOW_MAX: usize = 100;
@@ -32,9 +30,22 @@ pub(crate) fn open(
             let filter = Filter { parent: Some(id), ..Filter::default() };
             let below = store.list(&filter, None, BELOW_MAX)?.rows;
             // A task's own session answers for itself.
-            next.extend(below.into_iter().filter(|row| row.source != SOURCE).map(|row| row.id));
+            next.extend(below.into_iter().filter(|row| row.source != TASK_SOURCE).map(|row| row.id));
         }
     }
     found.sort_by_key(|entry| entry.gate.opened_at);
     Ok(found)
+}
+
+/// The gates of a session that are wanted, as the API lists them.
+pub(crate) fn entries(session: &Session, wanted: impl Fn(&Gate) -> bool) -> Vec<GateEntry> {
+    let gates = session.gates.iter().filter(|gate| wanted(gate)).cloned();
+    let entry = |gate| GateEntry {
+        session: session.id,
+        session_title: session.title.clone(),
+        agent: session.hands.agent.clone(),
+        workspace: session.workspace.clone(),
+        gate,
+    };
+    gates.map(entry).collect()
 }

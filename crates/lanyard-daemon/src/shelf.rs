@@ -7,7 +7,7 @@ use lanyard_store::{Paper, Place, Put, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::mcp::own::refused::Refused;
+use crate::tool_refusal::Refused;
 
 /// Plans one workspace may have, archived ones too.
 pub(crate) const PLANS_MAX: usize = 200;

@@ -1,6 +1,6 @@
 //! Every refusal as `application/problem+json`: a stable code, what happened, what to do.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_api::agents::naming::AgentRefusal;
 use lanyard_api::types;
@@ -10,6 +10,7 @@ use lanyard_git::workspace_path::PathRefusal;
 use lanyard_store::{CursorError, StoreError};
 
 use crate::refusal::{Refuses, error_chain, refuses};
+use crate::server::patience;
 
 refuses!(CursorError);
 refuses!(PathRefusal);
@@ -17,15 +18,15 @@ refuses!(SnapshotError, error_chain);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
-    pub(super) status: StatusCode,
-    pub(super) code: &'static str,
-    pub(super) title: String,
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) title: String,
     advice: String,
 }
 
 /// The code of a refusal, for layers that see only the response.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refused(pub(super) &'static str);
+pub(crate) struct Refused(pub(crate) &'static str);
 
 impl Problem {
     pub(crate) fn new(
@@ -37,7 +38,7 @@ impl Problem {
         Self { status, code, title: title.into(), advice: advice.into() }
     }
 
-    pub(super) fn bad_request(
+    pub(crate) fn bad_request(
         code: &'static str,
         title: impl Into<String>,
         advice: impl Into<String>,
@@ -45,7 +46,7 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, code, title, advice)
     }
 
-    pub(super) fn not_found(what: impl std::fmt::Display) -> Self {
+    pub(crate) fn not_found(what: impl std::fmt::Display) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
             "session_not_found",
@@ -54,7 +55,7 @@ impl Problem {
         )
     }
 
-    pub(super) fn deleted(what: impl std::fmt::Display) -> Self {
+    pub(crate) fn deleted(what: impl std::fmt::Display) -> Self {
         Self::new(
             StatusCode::GONE,
             "session_deleted",
@@ -64,11 +65,11 @@ impl Problem {
     }
 
     /// An agent cannot be used: 422 where the caller named it, 409 where the session has it already.
-    pub(super) fn of_agent(status: StatusCode, refusal: AgentRefusal) -> Self {
+    pub(crate) fn of_agent(status: StatusCode, refusal: AgentRefusal) -> Self {
         Self::new(status, refusal.code, refusal.title, refusal.advice)
     }
 
-    pub(super) fn rolling_back() -> Self {
+    pub(crate) fn rolling_back() -> Self {
         Self::new(
             StatusCode::CONFLICT,
             "rollback_running",
@@ -131,6 +132,34 @@ impl From<StoreError> for Problem {
             "check the disk with `lanyard doctor`",
         )
     }
+}
+
+/// A body that comes byte by byte holds a connection and its memory: it has the time a stalled socket has.
+pub(crate) fn too_slow() -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "body_too_slow",
+        format!("the body was not there within {} ms", patience().as_millis()),
+        "send the body at once",
+    )
+}
+
+/// A body must say that it is JSON: a page of another site cannot send that unasked.
+pub(crate) fn marked_as_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let is_json = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    if !is_json {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type_not_json",
+            "the body is not marked as JSON",
+            "send `Content-Type: application/json`",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

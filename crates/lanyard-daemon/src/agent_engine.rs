@@ -1,0 +1,86 @@
+//! The engine for the agents' runners: their requests become the engine's, and what they show and raise goes to the hub and
+//! to the notifications.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use lanyard_core::notification::NewNotification;
+use lanyard_core::redact::Redactor;
+use lanyard_core::{Outcome, SessionId};
+
+use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure, LiveText};
+use crate::engine::{Ask, AskError, Engine, Key, Request};
+use crate::hub::{Hub, Preview};
+use crate::notifications::Notifications;
+
+/// What runners reach of the daemon.
+pub(crate) struct EngineOfAgents {
+    pub(crate) engine: Engine,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) notifications: Notifications,
+}
+
+impl AgentEngine for EngineOfAgents {
+    fn ask(&self, request: AgentRequest) -> BoxFuture<'_, Result<Outcome, AskFailure>> {
+        Box::pin(async move {
+            let asked = self.engine.ask(request_of(request)).await;
+            asked.map(|reply| reply.outcome).map_err(|error| failure_of(&error))
+        })
+    }
+
+    fn is_halted(&self) -> bool {
+        self.engine.halting.is_on()
+    }
+
+    fn answer_is_due(&self, session: SessionId) -> bool {
+        self.engine.flags.answer_is_due(session)
+    }
+
+    fn may_be_told(&self, session: SessionId) -> bool {
+        self.engine.flags.may_be_told(session)
+    }
+
+    fn preview(&self, session: SessionId, text: LiveText<'_>) {
+        let LiveText { kind, text, message_id, turn } = text;
+        self.hub.preview(session, &Preview { kind, text, message_id, turn });
+    }
+
+    fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.hub.redaction.redactor()
+    }
+
+    fn notify(&self, new: NewNotification) {
+        let notifications = self.notifications.clone();
+        tokio::spawn(async move {
+            let kind = new.kind;
+            if let Err(error) = notifications.aside(move |all| all.raise(new)).await {
+                tracing::warn!(kind = kind.as_str(), %error, "a notification could not be raised");
+            }
+        });
+    }
+}
+
+fn request_of(request: AgentRequest) -> Request {
+    let AgentRequest { ask, actor, cause, once } = request;
+    let ask = match ask {
+        AgentAsk::Tell { session, signals } => Ask::Tell { session, signals },
+        AgentAsk::Do { session, command } => Ask::Do { session, command },
+        AgentAsk::Create { id, new, parent } => Ask::Create { id, new, parent: Some(parent) },
+        AgentAsk::Look { session } => Ask::Nudge { session },
+    };
+    Request { ask, actor, cause, keys: once.as_deref().map(Key::once).into_iter().collect() }
+}
+
+fn failure_of(error: &AskError) -> AskFailure {
+    match error {
+        AskError::Unavailable(_) | AskError::Overloaded => AskFailure::NotNow(error.to_string()),
+        AskError::AliasTaken(_) | AskError::AliasReserved(_) => AskFailure::Alias(error.to_string()),
+        AskError::Closing => AskFailure::Closing,
+        AskError::Unknown(_)
+        | AskError::Deleted(_)
+        | AskError::Damaged { .. }
+        | AskError::KeyConflict
+        | AskError::Defect(_)
+        | AskError::Refused(_) => AskFailure::Refused(error.to_string()),
+    }
+}

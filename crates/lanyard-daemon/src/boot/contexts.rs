@@ -1,0 +1,127 @@
+//! The contexts of the daemon's parts: each gets what it works with, and no part gets everything.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+use lanyard_api::config::CallRecording;
+use lanyard_git::snapshot::CheckpointStore;
+use lanyard_store::Store;
+
+use crate::agents::roster::Roster;
+use crate::auth::TokenBook;
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::families::Families;
+use crate::hub::Hub;
+use crate::intercept::Interceptor;
+use crate::live_config::LiveConfig;
+use crate::mcp::{Gateway, RelayContext, ToolContext};
+use crate::memory::{Memory, MemoryContext};
+use crate::notifications::Notifications;
+use crate::storage::StorageContext;
+use crate::trees::OwnTrees;
+
+/// What several contexts hold.
+pub(crate) struct Common<'a> {
+    engine: &'a Engine,
+    store: &'a Arc<dyn Store>,
+    hub: &'a Arc<Hub>,
+    clock: &'a Arc<Clock>,
+    config: &'a LiveConfig,
+    agents: &'a Roster,
+    tokens: &'a Arc<TokenBook>,
+}
+
+/// The contexts, for the parts that run beside the API and for its handlers.
+pub(crate) struct Contexts {
+    pub(crate) memories: Arc<MemoryContext>,
+    pub(crate) mcp: Arc<RelayContext>,
+    pub(crate) storage: Arc<StorageContext>,
+}
+
+impl<'a> Common<'a> {
+    pub(crate) const fn new(
+        engine: &'a Engine,
+        store: &'a Arc<dyn Store>,
+        hub: &'a Arc<Hub>,
+        clock: &'a Arc<Clock>,
+        config: &'a LiveConfig,
+        agents: &'a Roster,
+        tokens: &'a Arc<TokenBook>,
+    ) -> Self {
+        Self { engine, store, hub, clock, config, agents, tokens }
+    }
+
+    pub(crate) fn contexts(
+        &self,
+        memory: Memory,
+        (gateway, record): (Gateway, CallRecording),
+        families: &Families,
+        (trees, checkpoints, notifications): (&OwnTrees, &CheckpointStore, &Notifications),
+    ) -> Contexts {
+        let memories = self.memory(memory);
+        let mcp = self.relay(gateway, families, &memories, record);
+        let storage = self.storage(&mcp.gateway, trees, checkpoints, notifications);
+        Contexts { memories, mcp, storage }
+    }
+
+    fn memory(&self, memory: Memory) -> Arc<MemoryContext> {
+        Arc::new(MemoryContext {
+            memory: Arc::new(memory),
+            engine: self.engine.clone(),
+            store: self.store.clone(),
+            hub: self.hub.clone(),
+            clock: self.clock.clone(),
+        })
+    }
+
+    fn relay(
+        &self,
+        gateway: Gateway,
+        families: &Families,
+        memories: &Arc<MemoryContext>,
+        record: CallRecording,
+    ) -> Arc<RelayContext> {
+        let tools = ToolContext {
+            engine: self.engine.clone(),
+            families: families.clone(),
+            agents: self.agents.clone(),
+            rollbacks: Arc::new(Mutex::default()),
+            store: self.store.clone(),
+            memory: memories.memory.clone(),
+            memories: memories.clone(),
+            clock: self.clock.clone(),
+            config: self.config.clone(),
+            tokens: self.tokens.clone(),
+        };
+        Arc::new(RelayContext {
+            gateway: Arc::new(gateway),
+            interceptor: Interceptor::new(self.engine.clone(), self.tokens.clone(), record),
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            tools: Arc::new(tools),
+        })
+    }
+
+    fn storage(
+        &self,
+        gateway: &Arc<Gateway>,
+        trees: &OwnTrees,
+        checkpoints: &CheckpointStore,
+        notifications: &Notifications,
+    ) -> Arc<StorageContext> {
+        Arc::new(StorageContext {
+            engine: self.engine.clone(),
+            store: self.store.clone(),
+            hub: self.hub.clone(),
+            clock: self.clock.clone(),
+            config: self.config.clone(),
+            agents: self.agents.clone(),
+            trees: trees.clone(),
+            checkpoints: checkpoints.clone(),
+            gateway: gateway.clone(),
+            notifications: notifications.clone(),
+            tokens: self.tokens.clone(),
+        })
+    }
+}
