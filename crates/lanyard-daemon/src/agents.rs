@@ -47,7 +47,6 @@ use crate::runs::Runs;
 use addresses::Addresses;
 use desk::Desk;
 use engine::AgentEngine;
-use runner::Order;
 use shared::Shared;
 
 /// Wishes that may wait at the desk. The engine never waits for it: one that finds no place is refused.
@@ -56,11 +55,52 @@ const WISHES_MAX: usize = 16_384;
 /// How long a compaction waits for the runner of the session's agent. A runner answers at once unless it is held up.
 pub(crate) const COMPACT_WAIT: Duration = Duration::from_secs(5);
 
-/// Something the engine wants done.
-#[derive(Debug)]
-pub(crate) struct Wish {
-    session: SessionId,
-    order: Order,
+/// Something that is to be done for a session. Each may come twice, after a crash.
+#[derive(Debug, Clone)]
+pub(crate) enum Wish {
+    Effect {
+        session: SessionId,
+        effect: Effect,
+    },
+    /// Have the agent compact its context; answers whether it can.
+    Compact {
+        session: SessionId,
+        key: String,
+        answer: mpsc::Sender<bool>,
+    },
+}
+
+impl Wish {
+    /// A wish of the engine's.
+    const fn of(session: SessionId, effect: Effect) -> Self {
+        Self::Effect { session, effect }
+    }
+
+    const fn session(&self) -> SessionId {
+        match self {
+            Self::Effect { session, .. } | Self::Compact { session, .. } => *session,
+        }
+    }
+
+    /// Whether it ends a turn or the run, so that nothing the turn needs is worth waiting for.
+    const fn ends(&self) -> bool {
+        match self {
+            Self::Effect {
+                effect: Effect::CancelWork { .. } | Effect::StopWork { .. } | Effect::EndRun { .. },
+                ..
+            } => true,
+            Self::Effect {
+                effect:
+                    Effect::RunTurn { .. }
+                    | Effect::AnswerGate { .. }
+                    | Effect::Steer { .. }
+                    | Effect::Revive { .. }
+                    | Effect::TellParent,
+                ..
+            }
+            | Self::Compact { .. } => false,
+        }
+    }
 }
 
 /// What became of asking an agent to compact its context.
@@ -91,7 +131,7 @@ impl Wishes {
     /// Asks the session's agent to compact its context, and waits for its runner as long as this.
     pub(crate) async fn compact(&self, session: SessionId, key: String, wait: Duration) -> Compaction {
         let (answer, mut answers) = mpsc::channel(1);
-        let wish = Wish { session, order: Order::Compact { key, answer } };
+        let wish = Wish::Compact { session, key, answer };
         match self.sender.try_send(wish) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Compaction::Unanswered,
@@ -106,21 +146,9 @@ impl Wishes {
     }
 
     /// False when too many wishes wait.
-    pub(crate) fn put(&self, session: SessionId, effect: &Effect) -> bool {
-        let order = match effect {
-            Effect::RunTurn { turn } => Order::Turn { session, turn: *turn },
-            Effect::CancelWork { turn, forced } => Order::Cancel { session, turn: *turn, forced: *forced },
-            Effect::StopWork { level, scope, answered, .. } => {
-                Order::Stop { session, level: *level, scope: *scope, answered: *answered }
-            }
-            Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
-            Effect::Steer { note } => Order::Steer { session, note: *note },
-            Effect::EndRun { answered } => Order::End { answered: *answered },
-            Effect::Revive { ways } => Order::Revive { ways: ways.clone() },
-            // The engine sees to that itself.
-            Effect::TellParent => return true,
-        };
-        self.sender.try_send(Wish { session, order }).is_ok()
+    pub(crate) fn put(&self, session: SessionId, effect: Effect) -> bool {
+        // The engine sees to that itself.
+        effect == Effect::TellParent || self.sender.try_send(Wish::of(session, effect)).is_ok()
     }
 }
 
@@ -179,9 +207,7 @@ mod tests {
         let session = SessionId::from_u128(7);
         let asked = || wishes.compact(session, "k".to_owned(), Duration::ZERO);
         assert_eq!(asked().await, Compaction::Unanswered);
-        let Some(Wish { order: Order::Compact { answer, .. }, .. }) = silent.wishes.recv().await else {
-            panic!("no order")
-        };
+        let Some(Wish::Compact { answer, .. }) = silent.wishes.recv().await else { panic!("no order") };
         assert!(answer.is_closed());
         drop(silent);
         assert_eq!(asked().await, Compaction::NotRunning);

@@ -22,12 +22,12 @@ use agent_client_protocol_schema::v1::{
 };
 use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
-use lanyard_core::session::{AgentInfo, Capabilities, Question, TurnOutcome};
+use lanyard_core::session::{AgentInfo, Capabilities, Question, Signal, TurnOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::agents::driver::{
-    Action, Actions, Answer, Begin, CallError, Child, Driver, Opened, Seen, Setting, TurnEnd,
+    Action, Actions, Answer, Begin, CallError, Child, Driver, Opened, Setting, TurnEnd,
 };
 use rpc::Message;
 use update::Tool;
@@ -176,8 +176,13 @@ impl Acp {
         self.cost_told = self.cost;
         if input.is_some() || output.is_some() || self.context.is_some() {
             let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
-            let seen = Seen::Usage { input, output, context: self.context, cost };
-            out.push(Action::Saw { native: None, seen });
+            let signal = Signal::UsageReported {
+                input_tokens: input,
+                output_tokens: output,
+                context_tokens: self.context,
+                cost_micros: cost,
+            };
+            out.push(Action::Saw { native: None, signal });
         }
     }
 
@@ -248,9 +253,13 @@ impl Acp {
             }
             "_lanyard/compacted" => {
                 let size = |name: &str| params[name].as_u64().unwrap_or(0);
-                let seen = Seen::Compacted { before: size("sizeBefore"), after: size("sizeAfter") };
+                let signal = Signal::ContextCompacted {
+                    size_before: size("sizeBefore"),
+                    size_after: size("sizeAfter"),
+                    anchors_survived: Vec::new(),
+                };
                 let native = params["sessionId"].as_str().and_then(|native| self.other(native));
-                out.push(Action::Saw { native, seen });
+                out.push(Action::Saw { native, signal });
             }
             // Agents send notes of their own; what is not known harms nothing.
             _ => {}

@@ -5,18 +5,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{DrivenBy, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal};
+use lanyard_core::session::{
+    DrivenBy, Effect, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal,
+};
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
 
 use crate::agents::Wish;
-use crate::agents::runner::{Left, ORDERS_MAX, Order, Start, start};
+use crate::agents::runner::{Left, ORDERS_MAX, Start, start};
 use crate::agents::shared::Shared;
 
 pub(super) struct Desk {
     pub(super) shared: Arc<Shared>,
     pub(super) wishes: mpsc::Receiver<Wish>,
-    runners: HashMap<SessionId, mpsc::Sender<Order>>,
+    runners: HashMap<SessionId, mpsc::Sender<Wish>>,
     tasks: JoinSet<Left>,
     /// Whose runner each task is: one that is lost cannot say so itself.
     whose: HashMap<Id, SessionId>,
@@ -32,14 +34,14 @@ impl Desk {
         loop {
             tokio::select! {
                 wish = self.wishes.recv() => match wish {
-                    Some(Wish { session, order }) => self.pass(session, order).await,
+                    Some(wish) => self.pass(wish.session(), wish).await,
                     None => return,
                 },
                 Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => match ended {
                     Ok((task, left)) => self.ended(task, left).await,
                     Err(error) => {
                         tracing::error!(%error, "a runner was lost; its run is ended");
-                        self.ended(error.id(), Left { orders: vec![Order::End { answered: false }], again: None }).await;
+                        self.lost(error.id()).await;
                     }
                 },
             }
@@ -50,7 +52,7 @@ impl Desk {
     pub(super) fn employ(
         &mut self,
         session: SessionId,
-        orders: mpsc::Sender<Order>,
+        orders: mpsc::Sender<Wish>,
         work: impl Future<Output = Left> + Send + 'static,
     ) {
         self.runners.insert(session, orders);
@@ -58,30 +60,35 @@ impl Desk {
         self.whose.insert(task.id(), session);
     }
 
-    async fn pass(&mut self, session: SessionId, order: Order) {
+    async fn pass(&mut self, session: SessionId, wish: Wish) {
         // A subagent whose session was stopped and resumed is no part of its parent's run any more.
-        if matches!(order, Order::Revive { .. }) && self.is_on_its_own(session).await {
+        if matches!(wish, Wish::Effect { effect: Effect::Revive { .. }, .. })
+            && self.is_on_its_own(session).await
+        {
             self.shared.unmirror_one(session);
         }
         let owner = self.shared.owner_of(session);
-        let order = match self.runners.get(&owner) {
-            Some(runner) => match runner.try_send(order) {
+        let wish = match self.runners.get(&owner) {
+            Some(runner) => match runner.try_send(wish) {
                 Ok(()) => return,
-                Err(mpsc::error::TrySendError::Full(order)) => {
-                    tracing::error!(%session, ?order, "a runner has more orders than it may; this one is lost");
+                Err(mpsc::error::TrySendError::Full(wish)) => {
+                    tracing::error!(%session, ?wish, "a runner has more orders than it may; this one is lost");
                     return;
                 }
                 // It has just ended; what it left comes back when it is heard of.
-                Err(mpsc::error::TrySendError::Closed(order)) => order,
+                Err(mpsc::error::TrySendError::Closed(wish)) => wish,
             },
-            None => order,
+            None => wish,
         };
-        match order {
-            Order::Turn { turn, .. } => self.begin(session, Some(turn), None),
-            Order::Revive { ways } => self.begin(session, None, Some(ways).filter(|ways| !ways.is_empty())),
-            Order::Cancel { .. } | Order::Stop { .. } | Order::End { .. } => self.nothing_runs(session).await,
-            // Without a runner nobody answers, which says it all.
-            Order::Answer { .. } | Order::Steer { .. } | Order::Compact { .. } => {}
+        // Without a runner nobody compacts, which says it all.
+        let Wish::Effect { effect, .. } = wish else { return };
+        match effect {
+            Effect::RunTurn { turn } => self.begin(session, Some(turn), None),
+            Effect::Revive { ways } => self.begin(session, None, Some(ways).filter(|ways| !ways.is_empty())),
+            Effect::CancelWork { .. } | Effect::StopWork { .. } | Effect::EndRun { .. } => {
+                self.nothing_runs(session).await;
+            }
+            Effect::AnswerGate { .. } | Effect::Steer { .. } | Effect::TellParent => {}
         }
     }
 
@@ -140,38 +147,54 @@ impl Desk {
             let turn = self.shared.session(session).await.and_then(|held| held.turn).map(|turn| turn.id);
             self.begin(session, turn, Some(ways));
         }
-        for order in left.orders {
-            let of = session_of(&order).unwrap_or(session);
-            if !self.is_outdated(of, &order).await {
-                self.pass(of, order).await;
+        for wish in left.orders {
+            let of = concerns(&wish).unwrap_or(session);
+            if !self.is_outdated(of, &wish).await {
+                self.pass(of, wish).await;
             }
         }
     }
 
+    /// A runner was lost with all it was given: its run is ended.
+    async fn lost(&mut self, task: Id) {
+        let Some(session) = self.whose.get(&task).copied() else { return };
+        let orders = vec![Wish::of(session, Effect::EndRun { answered: false })];
+        self.ended(task, Left { orders, again: None }).await;
+    }
+
     /// Whether an order to end a run that is over has nothing left to do: the session may have been resumed since, and the
     /// next run must not be ended by it.
-    async fn is_outdated(&self, session: SessionId, order: &Order) -> bool {
-        let over: fn(&Session) -> bool = match order {
-            Order::Stop { .. } => |held| held.stop.is_none(),
-            Order::End { .. } => |held| held.live_run().is_none(),
-            Order::Turn { .. }
-            | Order::Cancel { .. }
-            | Order::Answer { .. }
-            | Order::Steer { .. }
-            | Order::Compact { .. }
-            | Order::Revive { .. } => return false,
+    async fn is_outdated(&self, session: SessionId, wish: &Wish) -> bool {
+        let Wish::Effect { effect, .. } = wish else { return false };
+        let over: fn(&Session) -> bool = match effect {
+            Effect::StopWork { .. } => |held| held.stop.is_none(),
+            Effect::EndRun { .. } => |held| held.live_run().is_none(),
+            Effect::RunTurn { .. }
+            | Effect::CancelWork { .. }
+            | Effect::AnswerGate { .. }
+            | Effect::Steer { .. }
+            | Effect::Revive { .. }
+            | Effect::TellParent => return false,
         };
         self.shared.session(session).await.is_some_and(|held| over(&held))
     }
 }
 
-fn session_of(order: &Order) -> Option<SessionId> {
-    match order {
-        Order::Turn { session, .. }
-        | Order::Cancel { session, .. }
-        | Order::Stop { session, .. }
-        | Order::Answer { session, .. }
-        | Order::Steer { session, .. } => Some(*session),
-        Order::Compact { .. } | Order::End { .. } | Order::Revive { .. } => None,
+/// The session that a wish concerns; nothing where it concerns the run, and so the session whose runner had it.
+const fn concerns(wish: &Wish) -> Option<SessionId> {
+    match wish {
+        Wish::Effect { effect: Effect::EndRun { .. } | Effect::Revive { .. }, .. } | Wish::Compact { .. } => {
+            None
+        }
+        Wish::Effect {
+            session,
+            effect:
+                Effect::RunTurn { .. }
+                | Effect::CancelWork { .. }
+                | Effect::StopWork { .. }
+                | Effect::AnswerGate { .. }
+                | Effect::Steer { .. }
+                | Effect::TellParent,
+        } => Some(*session),
     }
 }

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
-use lanyard_core::session::{AgentInfo, Capabilities, GateOption, PlanEntry, Question, TurnOutcome};
+use lanyard_core::session::{AgentInfo, Capabilities, GateOption, Question, Signal, TurnOutcome};
+use lanyard_core::text::content_hash;
 use serde_json::Value;
 
 /// An agent's own protocol.
@@ -76,10 +77,7 @@ pub(crate) type Actions = Vec<Action>;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     /// Write this line (its newline is added) to the agent, once per key and run.
-    Send {
-        key: String,
-        line: String,
-    },
+    Send { key: String, line: String },
     /// The agent takes prompts from now on.
     Ready(Box<Readiness>),
     /// The agent played back so many messages of a conversation it took up again. May come before or after `Ready`.
@@ -92,42 +90,22 @@ pub(crate) enum Action {
         /// The protocol's id of the message that the text is part of.
         message: Option<String>,
     },
-    Saw {
-        native: Option<String>,
-        seen: Seen,
-    },
+    /// Something of the agent's work.
+    Saw { native: Option<String>, signal: Signal },
     /// The agent asks and waits.
-    Asked {
-        native: Option<String>,
-        question: Box<Question>,
-    },
+    Asked { native: Option<String>, question: Box<Question> },
     /// It no longer waits.
-    Unasked {
-        request: String,
-        why: String,
-    },
+    Unasked { request: String, why: String },
     /// A subagent appeared: a conversation of its own, already at work on `prompt`.
     Child(Box<Child>),
     /// The turn is over. `native` for a subagent's.
-    Finished {
-        native: Option<String>,
-        turn: Option<TurnId>,
-        end: TurnEnd,
-    },
+    Finished { native: Option<String>, turn: Option<TurnId>, end: TurnEnd },
     /// The agent asks the client to do something; the result goes to [`Driver::called`].
-    Call {
-        request: String,
-        call: Call,
-    },
+    Call { request: String, call: Call },
     /// The agent broke its protocol, or refused to work: the run is ended with this reason.
-    Broken {
-        code: &'static str,
-        what: String,
-    },
+    Broken { code: &'static str, what: String },
     /// Something odd that harms nothing; it goes to the daemon's log.
-    Odd {
-        what: String,
-    },
+    Odd { what: String },
 }
 
 /// The greeting's result.
@@ -158,41 +136,9 @@ pub(crate) enum TextKind {
     User,
 }
 
-/// What was seen of the agent's work.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Seen {
-    ToolCalled {
-        call: String,
-        tool: String,
-        arguments: Value,
-    },
-    ToolReturned {
-        call: String,
-        is_error: bool,
-        content: Value,
-    },
-    FileChanged {
-        path: String,
-        added: Option<u64>,
-        removed: Option<u64>,
-    },
-    Planned {
-        entries: Vec<PlanEntry>,
-    },
-    /// `cost` in millionths of a US dollar.
-    Usage {
-        input: u64,
-        output: u64,
-        context: Option<u64>,
-        cost: u64,
-    },
-    Compacted {
-        before: u64,
-        after: u64,
-    },
-    Error {
-        text: String,
-    },
+/// An error that the agent showed.
+pub(crate) fn error_seen(text: String) -> Signal {
+    Signal::ErrorSeen { hash: content_hash(text.as_bytes()), text: Some(text) }
 }
 
 /// Dollars as millionths of one; nothing for what is no amount.

@@ -14,7 +14,9 @@ use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, Question};
 use serde_json::{Value, json};
 
-use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Seen, Setting, TurnEnd};
+use super::driver::{
+    Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TurnEnd, error_seen,
+};
 
 /// Key and id of the order that opens the conversation.
 const OPEN: &str = "open";
@@ -75,7 +77,7 @@ impl OpenCode {
             "prompt" => {}
             "compact" => {
                 let text = format!("the context was not compacted: {}", message());
-                out.push(Action::Saw { native: None, seen: Seen::Error { text } });
+                out.push(Action::Saw { native: None, signal: error_seen(text) });
             }
             _ => out.push(Action::Odd { what: format!("{re}: {}", message()) }),
         }

@@ -7,7 +7,7 @@ use lanyard_core::SessionId;
 use lanyard_core::redact::Redactor;
 use lanyard_core::session::{Role, Signal};
 
-use crate::agents::driver::{Seen, TextKind};
+use crate::agents::driver::TextKind;
 
 /// Text that is joined into one event; more becomes a further event.
 pub(super) const TEXT_BYTES_MAX: usize = 16 * 1024;
@@ -188,28 +188,6 @@ impl Pen {
                 report.signals.push(signal);
             }
             _ => self.reports.push(Report { session, to, signals: vec![signal] }),
-        }
-    }
-}
-
-/// What was seen, as a signal.
-pub(super) fn signal_of(seen: Seen) -> Signal {
-    match seen {
-        Seen::ToolCalled { call, tool, arguments } => Signal::ToolCalled { call, tool, arguments },
-        Seen::ToolReturned { call, is_error, content } => Signal::ToolReturned { call, is_error, content },
-        Seen::FileChanged { path, added, removed } => Signal::FileChanged { path, added, removed },
-        Seen::Planned { entries } => Signal::Planned { entries },
-        Seen::Usage { input, output, context, cost } => Signal::UsageReported {
-            input_tokens: input,
-            output_tokens: output,
-            context_tokens: context,
-            cost_micros: cost,
-        },
-        Seen::Compacted { before, after } => {
-            Signal::ContextCompacted { size_before: before, size_after: after, anchors_survived: Vec::new() }
-        }
-        Seen::Error { text } => {
-            Signal::ErrorSeen { hash: lanyard_core::text::content_hash(text.as_bytes()), text: Some(text) }
         }
     }
 }

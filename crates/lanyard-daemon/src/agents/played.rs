@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
-use lanyard_core::session::Question;
+use lanyard_core::session::{Question, Signal};
 
-use super::driver::{Action, Answer, Begin, Driver, Readiness, Seen, Setting};
+use super::driver::{Action, Answer, Begin, Driver, Readiness, Setting};
 
 /// Lines of random nonsense a driver is shown in one test.
 const NONSENSE_LINES: usize = 20_000;
@@ -175,7 +175,8 @@ fn essence(actions: &[Action]) -> String {
     let kept = actions.iter().filter(|action| {
         !matches!(
             action,
-            Action::Saw { seen: Seen::Usage { .. } | Seen::Compacted { .. }, .. } | Action::Odd { .. }
+            Action::Saw { signal: Signal::UsageReported { .. } | Signal::ContextCompacted { .. }, .. }
+                | Action::Odd { .. }
         )
     });
     let mut kept: Vec<Action> = kept.cloned().collect();
@@ -271,7 +272,7 @@ pub(super) fn shown(actions: &[Action]) -> String {
                 let message = message.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
                 format!("{}{kind:?}{message} {text:?}", of(native.as_ref()))
             }
-            Action::Saw { native, seen } => format!("{}{}", of(native.as_ref()), saw(seen)),
+            Action::Saw { native, signal } => format!("{}{}", of(native.as_ref()), saw(signal)),
             Action::Asked { native, question } => {
                 let options: Vec<String> = question
                     .options
@@ -302,16 +303,21 @@ fn of(native: Option<&String>) -> String {
     native.map_or_else(String::new, |native| format!("({native}) "))
 }
 
-fn saw(seen: &Seen) -> String {
-    match seen {
-        Seen::ToolCalled { call, tool, arguments } => format!("called {call} {tool} {arguments}"),
-        Seen::ToolReturned { call, is_error, content } => {
-            format!("returned {call} {}{content}", if *is_error { "ERROR " } else { "" })
-        }
-        Seen::FileChanged { .. }
-        | Seen::Planned { .. }
-        | Seen::Usage { .. }
-        | Seen::Compacted { .. }
-        | Seen::Error { .. } => format!("{seen:?}"),
+fn saw(signal: &Signal) -> String {
+    if let Signal::ToolCalled { call, tool, arguments } = signal {
+        format!("called {call} {tool} {arguments}")
+    } else if let Signal::ToolReturned { call, is_error, content } = signal {
+        format!("returned {call} {}{content}", if *is_error { "ERROR " } else { "" })
+    } else if let Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } = signal
+    {
+        format!(
+            "Usage {{ input: {input_tokens}, output: {output_tokens}, context: {context_tokens:?}, cost: {cost_micros} }}"
+        )
+    } else if let Signal::ContextCompacted { size_before, size_after, .. } = signal {
+        format!("Compacted {{ before: {size_before}, after: {size_after} }}")
+    } else if let Signal::ErrorSeen { text: Some(text), .. } = signal {
+        format!("Error {{ text: {text:?} }}")
+    } else {
+        format!("{signal:?}")
     }
 }

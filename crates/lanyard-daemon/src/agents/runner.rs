@@ -5,6 +5,7 @@ mod act;
 mod adopt;
 mod budget;
 mod clear;
+mod course;
 mod end;
 mod order;
 mod spent;
@@ -18,19 +19,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
-use lanyard_core::session::{Attempt, Continuity, ResumeWay, StopLevel, StopScope};
-use lanyard_core::{GateId, NoteId, RunId, SessionId, TurnId};
+use lanyard_core::session::{Attempt, Continuity, ResumeWay};
+use lanyard_core::{RunId, SessionId, TurnId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::agents::Wish;
 use crate::agents::calls::Calls;
-use crate::agents::driver::{Action, Actions, Driver, Readiness};
+use crate::agents::driver::{Action, Actions, Driver};
 use crate::agents::pen::Pen;
 use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 
 use clear::Cleared;
+use course::Course;
 pub(super) use end::{how_of, process_of};
 use spent::SpentOutput;
 pub(super) use start::{About, Start, add_conversation, driver, setting, spec, start};
@@ -40,64 +43,6 @@ const LINE_BYTES_MAX: usize = 16 << 20;
 /// Orders that may wait for a runner.
 pub(super) const ORDERS_MAX: usize = 256;
 
-/// What a runner is told to do. Each may come twice, after a crash.
-#[derive(Debug, Clone)]
-pub(super) enum Order {
-    Turn {
-        session: SessionId,
-        turn: TurnId,
-    },
-    Cancel {
-        session: SessionId,
-        turn: TurnId,
-        forced: bool,
-    },
-    Stop {
-        session: SessionId,
-        level: StopLevel,
-        scope: StopScope,
-        /// The agent is being told in an answer that is on its way.
-        answered: bool,
-    },
-    Answer {
-        session: SessionId,
-        gate: GateId,
-    },
-    Steer {
-        session: SessionId,
-        note: NoteId,
-    },
-    /// Have the agent compact its context; answers whether it can.
-    Compact {
-        key: String,
-        answer: mpsc::Sender<bool>,
-    },
-    /// The session needs no process any more.
-    End {
-        /// The agent asked for it by a call whose answer is on its way.
-        answered: bool,
-    },
-    /// Somebody wants the agent to be there, taken up again in one of these ways; the agent's settings when empty.
-    Revive {
-        ways: Vec<ResumeWay>,
-    },
-}
-
-impl Order {
-    /// Whether it ends a turn or the run, so that nothing the turn needs is worth waiting for.
-    fn ends(&self) -> bool {
-        match self {
-            Self::Cancel { .. } | Self::Stop { .. } | Self::End { .. } => true,
-            Self::Turn { .. }
-            | Self::Answer { .. }
-            | Self::Steer { .. }
-            | Self::Compact { .. }
-            | Self::Revive { .. } => false,
-        }
-    }
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the run")]
 pub(super) struct Runner {
     shared: Arc<Shared>,
     session: SessionId,
@@ -112,9 +57,9 @@ pub(super) struct Runner {
     position: u64,
     /// The place in the output that what is being carried out came from.
     here: u64,
-    orders: mpsc::Receiver<Order>,
+    orders: mpsc::Receiver<Wish>,
     /// Orders that came while something else was waited for.
-    held_back: VecDeque<Order>,
+    held_back: VecDeque<Wish>,
     /// What the driver wants, each with the place in the output it came from.
     actions: VecDeque<(u64, Action)>,
     pen: Pen,
@@ -127,7 +72,7 @@ pub(super) struct Runner {
     /// The same for each session. What is told of a place before that does not come from the output.
     told: HashMap<SessionId, u64>,
     spent: SpentOutput,
-    stage: Stage,
+    course: Course,
     turn: Option<Turn>,
     /// When the newest turn began, in clock ticks since boot; nothing where a daemon that did not write it down began it.
     began: Option<u64>,
@@ -136,19 +81,11 @@ pub(super) struct Runner {
     /// The turn an agent that is run once per turn was started for. Its run takes no other.
     own_turn: Option<TurnId>,
     children: HashMap<String, Mirror>,
-    /// The processes of the run are being ended.
-    ending: bool,
     end_reason: Option<String>,
     /// What was tried to end the turn or the run, and since when.
     tried: Vec<Attempt>,
     tried_since: Option<Instant>,
-    /// A stop of the session waits for the end of the run.
-    stopping: bool,
-    /// The session needs the run no more.
-    let_go: bool,
-    /// A turn has just ended.
-    at_rest: bool,
-    /// The turn whose end has no checkpoint yet.
+    /// The turn that has just ended, and whose end has no checkpoint yet.
     ended_turn: Option<TurnId>,
     calls: Calls,
     /// Processes of turns that were cancelled, being ended. The log learns of the end of such a turn after that.
@@ -159,7 +96,6 @@ pub(super) struct Runner {
     own_turns: HashSet<TurnId>,
     /// Ways to go on with the conversation that were not tried yet.
     ways: Vec<ResumeWay>,
-    again: bool,
     /// Whether the agent should know something of the conversation.
     has_past: bool,
     /// Messages played back before the agent was ready.
@@ -168,7 +104,6 @@ pub(super) struct Runner {
     /// The MCP servers that the agent was told of, by their names in addresses.
     offered: Vec<String>,
     idle_since: Instant,
-    broken: Option<(String, String)>,
     /// The turn wrote more than it may: what follows is counted and dropped.
     flood: Option<u64>,
 }
@@ -176,25 +111,9 @@ pub(super) struct Runner {
 /// What is left to do after a run.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    pub(super) orders: Vec<Order>,
+    pub(super) orders: Vec<Wish>,
     /// The conversation could not be taken up again; these ways are left.
     pub(super) again: Option<Vec<ResumeWay>>,
-}
-
-/// How far the greeting has come.
-#[derive(Debug)]
-enum Stage {
-    Greeting {
-        until: Instant,
-    },
-    /// A conversation was taken up again; the agent may still be playing it back.
-    Settling {
-        readiness: Box<Readiness>,
-        replayed: u64,
-        quiet_at: Instant,
-        until: Instant,
-    },
-    Ready,
 }
 
 #[derive(Debug)]
@@ -241,14 +160,14 @@ impl Runner {
     pub(super) async fn run(mut self) -> Left {
         loop {
             self.carry_out().await;
-            if self.broken.is_some() {
+            if self.course.broken().is_some() {
                 self.give_up().await;
             }
             if self.pen.is_pressing() {
                 self.report_safe().await;
             }
             self.stem_flood().await;
-            if std::mem::take(&mut self.at_rest) {
+            if self.ended_turn.is_some() {
                 self.tell_missing_tools().await;
                 self.snapshot_end().await;
                 self.rest().await;
@@ -292,7 +211,7 @@ impl Runner {
     /// end: no stop waits for a file. Orders that come meanwhile are carried out afterwards.
     async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
-        while !self.held_back.iter().any(Order::ends) {
+        while !self.held_back.iter().any(Wish::ends) {
             let room = self.held_back.len() < ORDERS_MAX && !self.orders.is_closed();
             tokio::select! {
                 biased;
@@ -305,8 +224,8 @@ impl Runner {
 
     /// A turn that was held up by an order begins, unless the order was its end.
     async fn begin_held_up(&mut self) {
-        let free = self.turn.is_none() && !self.ending && !self.stopping && self.held_back.is_empty();
-        if free && matches!(self.stage, Stage::Ready) {
+        let free = self.turn.is_none() && !self.course.is_stopping() && self.held_back.is_empty();
+        if free && self.course.takes_turns() {
             self.begin_waiting().await;
         }
     }
@@ -361,15 +280,17 @@ impl Runner {
 
     /// A turn is over: a stop that waited for it goes on, or the turn that waited for it begins.
     async fn rest(&mut self) {
-        if self.stopping {
+        if self.course.is_stopping() {
             // It may have been withdrawn while the turn came to its end.
             let held = self.shared.session(self.session).await;
-            self.stopping = held.is_none_or(|held| held.stop.is_some());
+            if held.is_some_and(|held| held.stop.is_none()) {
+                self.course.withdraw_stop();
+            }
         }
-        if self.stopping {
+        if self.course.is_stopping() {
             return self.end_run("the session was stopped").await;
         }
-        if !self.ending {
+        if !self.course.is_ending() {
             self.tried.clear();
             self.tried_since = None;
             self.begin_waiting().await;
@@ -399,7 +320,7 @@ impl Runner {
     }
 
     fn break_with(&mut self, code: &str, what: String) {
-        self.broken.get_or_insert((code.to_owned(), what));
+        self.course.break_with(code, what);
     }
 
     fn spent(since: Instant) -> u64 {

@@ -58,7 +58,7 @@ pub(crate) async fn revive(
         let session = run.session;
         if engine.is_halted() {
             give_up(run, engine, RunId::mint(clock.now(), clock.random())).await;
-        } else if !wishes.put(session, &Effect::Revive { ways: run.ways }) {
+        } else if !wishes.put(session, Effect::Revive { ways: run.ways }) {
             tracing::warn!(%session, "too much waits for the agents; a run that was asked for is not started");
         }
     }

@@ -246,7 +246,7 @@ impl Worker {
             // An agent of another host, and one whose calls come by, can be told there, and has its time for it.
             let hears = by == DrivenBy::Host || held.session.hears || self.engine.flags.knows(session);
             let channel = match effect {
-                _ if driven && self.wishes.put(session, &effect) => continue,
+                _ if driven && self.wishes.put(session, effect.clone()) => continue,
                 _ if driven => "too much waits for the agents",
                 Effect::RunTurn { .. } | Effect::CancelWork { forced: false, .. } => continue,
                 Effect::CancelWork { forced: true, .. } => "forced",

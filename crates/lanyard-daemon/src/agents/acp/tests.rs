@@ -176,13 +176,13 @@ fn a_second_driver_goes_on_wherever_the_first_one_stopped() {
 /// What must be the same whoever listened: all but token counts, what is sent, which the shim writes once, and a call
 /// that is told of again while it is open, which the log keeps once.
 fn essence(actions: &[Action]) -> String {
-    use crate::agents::driver::Seen;
+    use lanyard_core::session::Signal;
     let mut called = std::collections::BTreeSet::new();
     let kept = actions.iter().filter(|action| is_seen(action)).filter(|action| {
-        if let Action::Saw { seen: Seen::ToolCalled { call, .. }, .. } = action {
+        if let Action::Saw { signal: Signal::ToolCalled { call, .. }, .. } = action {
             return called.insert(call.clone());
         }
-        !matches!(action, Action::Saw { seen: Seen::Usage { .. }, .. })
+        !matches!(action, Action::Saw { signal: Signal::UsageReported { .. }, .. })
     });
     shown(&kept.cloned().collect::<Vec<_>>())
 }

@@ -4,12 +4,12 @@ use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
-use lanyard_core::session::{PlanEntry, PlanStatus};
+use lanyard_core::session::{PlanEntry, PlanStatus, Signal};
 use serde_json::{Value, json};
 
 use super::Acp;
 use super::change::{CHANGE_BYTES_MAX, Change};
-use crate::agents::driver::{Action, Actions, Seen, TextKind, micros};
+use crate::agents::driver::{Action, Actions, TextKind, micros};
 
 /// Tool calls remembered at a time; an agent with more open calls loses their names, nothing else.
 const TOOLS_MAX: usize = 1_024;
@@ -117,7 +117,7 @@ impl Acp {
                         _ => PlanStatus::Pending,
                     },
                 });
-                out.push(Action::Saw { native, seen: Seen::Planned { entries: entries.collect() } });
+                out.push(Action::Saw { native, signal: Signal::Planned { entries: entries.collect() } });
             }
             SessionUpdate::UsageUpdate(usage) if native.is_none() => {
                 self.context = Some(usage.used);
@@ -185,8 +185,8 @@ impl Acp {
                 "tool".clone_into(&mut tool.name);
             }
             let (call, arguments) = (id.to_owned(), tool.input.clone().unwrap_or_default());
-            let seen = Seen::ToolCalled { call, tool: tool.name.clone(), arguments };
-            out.push(Action::Saw { native: native.clone(), seen });
+            let signal = Signal::ToolCalled { call, tool: tool.name.clone(), arguments };
+            out.push(Action::Saw { native: native.clone(), signal });
         }
         if over && let Some(tool) = self.tools.remove(id) {
             returned(native, id, tool, fields.raw_output, status == ToolCallStatus::Failed, out);
@@ -212,8 +212,8 @@ fn returned(
                 let path = diff.path.display().to_string();
                 changes.push(change.block(&path, &mut room));
                 let (added, removed) = (Some(change.added()), Some(change.removed()));
-                let seen = Seen::FileChanged { path, added, removed };
-                out.push(Action::Saw { native: native.clone(), seen });
+                let signal = Signal::FileChanged { path, added, removed };
+                out.push(Action::Saw { native: native.clone(), signal });
             }
             ToolCallContent::Diff(_) | ToolCallContent::Terminal(_) => {}
             _ => {}
@@ -228,8 +228,8 @@ fn returned(
         bounded(Value::String(texts.join("\n")))
     };
     let content = with_changes(content, changes);
-    let seen = Seen::ToolReturned { call: id.to_owned(), is_error, content };
-    out.push(Action::Saw { native, seen });
+    let signal = Signal::ToolReturned { call: id.to_owned(), is_error, content };
+    out.push(Action::Saw { native, signal });
 }
 
 /// What a call answered, and behind it what it changed; without changes just the answer.

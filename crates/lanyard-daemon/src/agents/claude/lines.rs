@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
+use lanyard_core::session::{PlanEntry, PlanStatus, Signal, TurnOutcome};
 use serde_json::Value;
 
 use super::asks;
-use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd, micros};
+use crate::agents::driver::{Action, Actions, Child, TextKind, TurnEnd, error_seen, micros};
 
 /// Calls and subagents at work that are kept in mind.
 const OPEN_MAX: usize = 1024;
@@ -151,8 +151,12 @@ impl ClaudeLines {
                 let tokens = |key: &str| message["compact_metadata"][key].as_u64().unwrap_or(0);
                 let (before, after) = (tokens("pre_tokens"), tokens("post_tokens"));
                 self.context = Some(after);
-                let seen = Seen::Compacted { before, after };
-                out.push(Action::Saw { native: None, seen });
+                let signal = Signal::ContextCompacted {
+                    size_before: before,
+                    size_after: after,
+                    anchors_survived: Vec::new(),
+                };
+                out.push(Action::Saw { native: None, signal });
             }
             _ => {}
         }
@@ -240,8 +244,8 @@ impl ClaudeLines {
             let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
             match block["type"].as_str().unwrap_or_default() {
                 "text" if failed => {
-                    let seen = Seen::Error { text: text("text") };
-                    out.push(Action::Saw { native: native.cloned(), seen });
+                    let signal = error_seen(text("text"));
+                    out.push(Action::Saw { native: native.cloned(), signal });
                 }
                 "text" if whole => {
                     let (kind, text) = (TextKind::Message, text("text"));
@@ -282,15 +286,15 @@ impl ClaudeLines {
         }
         let tool = block["name"].as_str().unwrap_or_default().to_owned();
         let plan = (tool == "TodoWrite").then(|| plan(&block["input"]["todos"]));
-        let seen = Seen::ToolCalled { call, tool, arguments: block["input"].clone() };
-        out.push(Action::Saw { native: native.cloned(), seen });
+        let signal = Signal::ToolCalled { call, tool, arguments: block["input"].clone() };
+        out.push(Action::Saw { native: native.cloned(), signal });
         if let Some(entries) = plan {
-            out.push(Action::Saw { native: native.cloned(), seen: Seen::Planned { entries } });
+            out.push(Action::Saw { native: native.cloned(), signal: Signal::Planned { entries } });
         }
     }
 
     fn user(&mut self, native: Option<&str>, message: &Value, out: &mut Actions) {
-        let saw = |seen: Seen| Action::Saw { native: native.map(str::to_owned), seen };
+        let saw = |signal: Signal| Action::Saw { native: native.map(str::to_owned), signal };
         let result = &message["tool_use_result"];
         for block in message["message"]["content"].as_array().map_or(&[][..], Vec::as_slice) {
             let Some(call) = block["tool_use_id"].as_str().filter(|_| block["type"] == "tool_result") else {
@@ -306,7 +310,7 @@ impl ClaudeLines {
             }
             self.callers.remove(call);
             let (is_error, content) = (block["is_error"] == true, block["content"].clone());
-            out.push(saw(Seen::ToolReturned { call: call.to_owned(), is_error, content }));
+            out.push(saw(Signal::ToolReturned { call: call.to_owned(), is_error, content }));
             out.extend(changed(result).map(saw));
         }
     }
@@ -366,8 +370,13 @@ impl ClaudeLines {
         let usage = &message["usage"];
         let (input, output, cost) = (input(usage), output(usage), self.paid(message));
         if (input, output, cost) != (0, 0, 0) {
-            let seen = Seen::Usage { input, output, context: self.context, cost };
-            out.push(Action::Saw { native: None, seen });
+            let signal = Signal::UsageReported {
+                input_tokens: input,
+                output_tokens: output,
+                context_tokens: self.context,
+                cost_micros: cost,
+            };
+            out.push(Action::Saw { native: None, signal });
         }
         let denied = if self.asks { None } else { asks::denied(message) };
         let errors = message["errors"].as_array().map_or(&[][..], Vec::as_slice);
@@ -409,8 +418,13 @@ impl ClaudeLines {
 fn used(child: &str, usage: &Value) -> Option<Action> {
     let (input, output) = (input(usage), output(usage));
     let context = Some(input.saturating_add(output));
-    let seen = Seen::Usage { input, output, context, cost: 0 };
-    (context != Some(0)).then(|| Action::Saw { native: Some(child.to_owned()), seen })
+    let signal = Signal::UsageReported {
+        input_tokens: input,
+        output_tokens: output,
+        context_tokens: context,
+        cost_micros: 0,
+    };
+    (context != Some(0)).then(|| Action::Saw { native: Some(child.to_owned()), signal })
 }
 
 /// All the model read, from its cache or not.
@@ -424,7 +438,7 @@ fn output(usage: &Value) -> u64 {
 }
 
 /// The file a tool changed, by the result the program keeps for itself.
-fn changed(result: &Value) -> Option<Seen> {
+fn changed(result: &Value) -> Option<Signal> {
     let path = result["filePath"].as_str()?.to_owned();
     let hunks = result["structuredPatch"].as_array()?;
     let (added, removed) = if result["type"] == "create" {
@@ -438,7 +452,7 @@ fn changed(result: &Value) -> Option<Seen> {
             _ => (added, removed),
         })
     };
-    Some(Seen::FileChanged { path, added: Some(added), removed: Some(removed) })
+    Some(Signal::FileChanged { path, added: Some(added), removed: Some(removed) })
 }
 
 fn plan(todos: &Value) -> Vec<PlanEntry> {

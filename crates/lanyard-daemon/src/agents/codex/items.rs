@@ -1,8 +1,9 @@
 //! Items of a turn as tool calls, texts and changes of files.
 
+use lanyard_core::session::Signal;
 use serde_json::{Value, json};
 
-use crate::agents::driver::{Seen, TextKind};
+use crate::agents::driver::TextKind;
 
 /// The text of an item that is one.
 pub(super) fn text(item: &Value) -> Option<(TextKind, String)> {
@@ -62,7 +63,7 @@ pub(super) fn returned(item: &Value) -> (bool, Value) {
 }
 
 /// The files an item changed.
-pub(super) fn changes(item: &Value) -> Vec<Seen> {
+pub(super) fn changes(item: &Value) -> Vec<Signal> {
     if item["type"] != "fileChange" || item["status"] != "completed" {
         return Vec::new();
     }
@@ -78,7 +79,7 @@ pub(super) fn changes(item: &Value) -> Vec<Seen> {
                 "delete" => (0, diff.lines().count() as u64),
                 _ => counted(diff),
             };
-            Some(Seen::FileChanged { path, added: Some(added), removed: Some(removed) })
+            Some(Signal::FileChanged { path, added: Some(added), removed: Some(removed) })
         })
         .collect()
 }

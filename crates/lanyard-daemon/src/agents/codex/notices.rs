@@ -1,11 +1,11 @@
 //! What Codex tells unasked: turns, items, text, plans, tokens.
 
-use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
+use lanyard_core::session::{PlanEntry, PlanStatus, Signal, TurnOutcome};
 use serde_json::Value;
 
 use super::threads::Item;
 use super::{Codex, items};
-use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd};
+use crate::agents::driver::{Action, Actions, Child, TextKind, TurnEnd, error_seen};
 
 impl Codex {
     pub(super) fn noticed(&mut self, method: &str, params: &Value, out: &mut Actions) {
@@ -39,19 +39,19 @@ impl Codex {
                 out.push(Action::Text { native, kind, text, message });
             }
             "turn/plan/updated" => {
-                out.push(Action::Saw { native, seen: Seen::Planned { entries: plan(&params["plan"]) } });
+                out.push(Action::Saw { native, signal: Signal::Planned { entries: plan(&params["plan"]) } });
             }
             "thread/tokenUsage/updated" => self.used(name, &params["tokenUsage"], out),
             "error" => {
                 let text = params["error"]["message"].as_str().unwrap_or("an error without words");
                 let again = if params["willRetry"] == true { " (it tries again)" } else { "" };
-                out.push(Action::Saw { native, seen: Seen::Error { text: format!("{text}{again}") } });
+                out.push(Action::Saw { native, signal: error_seen(format!("{text}{again}")) });
             }
             "mcpServer/startupStatus/updated" if params["status"] == "failed" => {
                 let server = params["name"].as_str().unwrap_or_default();
                 let why = params["error"].as_str().unwrap_or("no reason given");
                 let text = format!("MCP server {server} did not start: {why}");
-                out.push(Action::Saw { native, seen: Seen::Error { text } });
+                out.push(Action::Saw { native, signal: error_seen(text) });
             }
             "serverRequest/resolved" => {
                 let request = params["requestId"].to_string();
@@ -157,8 +157,8 @@ impl Codex {
             },
         );
         if let Some((tool, arguments)) = items::called(item) {
-            let seen = Seen::ToolCalled { call: id.to_owned(), tool, arguments };
-            out.push(Action::Saw { native, seen });
+            let signal = Signal::ToolCalled { call: id.to_owned(), tool, arguments };
+            out.push(Action::Saw { native, signal });
         }
     }
 
@@ -176,19 +176,25 @@ impl Codex {
         }
         if item["type"] == "contextCompaction" {
             let (before, after) = (thread.before.take(), thread.context);
-            let seen = Seen::Compacted { before: before.unwrap_or(0), after: after.unwrap_or(0) };
-            return out.push(Action::Saw { native, seen });
+            let signal = Signal::ContextCompacted {
+                size_before: before.unwrap_or(0),
+                size_after: after.unwrap_or(0),
+                anchors_survived: Vec::new(),
+            };
+            return out.push(Action::Saw { native, signal });
         }
         if let Some((tool, arguments)) = items::called(item) {
             if begun.is_none() && self.whole {
-                let seen = Seen::ToolCalled { call: id.to_owned(), tool, arguments };
-                out.push(Action::Saw { native: native.clone(), seen });
+                let signal = Signal::ToolCalled { call: id.to_owned(), tool, arguments };
+                out.push(Action::Saw { native: native.clone(), signal });
             }
             let (is_error, content) = items::returned(item);
-            let seen = Seen::ToolReturned { call: id.to_owned(), is_error, content };
-            out.push(Action::Saw { native: native.clone(), seen });
+            let signal = Signal::ToolReturned { call: id.to_owned(), is_error, content };
+            out.push(Action::Saw { native: native.clone(), signal });
         }
-        out.extend(items::changes(item).into_iter().map(|seen| Action::Saw { native: native.clone(), seen }));
+        out.extend(
+            items::changes(item).into_iter().map(|signal| Action::Saw { native: native.clone(), signal }),
+        );
         self.family(name, item, out);
     }
 
@@ -225,8 +231,13 @@ impl Codex {
             return;
         };
         if let Some((input, output)) = thread.used(total, last, context) {
-            let seen = Seen::Usage { input, output, context: Some(context), cost: 0 };
-            out.push(Action::Saw { native, seen });
+            let signal = Signal::UsageReported {
+                input_tokens: input,
+                output_tokens: output,
+                context_tokens: Some(context),
+                cost_micros: 0,
+            };
+            out.push(Action::Saw { native, signal });
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
+use lanyard_core::session::{PlanEntry, PlanStatus, Signal, TurnOutcome};
 use serde_json::{Value, json};
 
 use super::{OPEN_MAX, Told};
-use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd};
+use crate::agents::driver::{Action, Actions, Child, TextKind, TurnEnd, error_seen};
 
 #[derive(Debug)]
 pub(super) struct CodexJson {
@@ -40,8 +40,13 @@ impl CodexJson {
                 let tokens = |key: &str| message["usage"][key].as_u64().unwrap_or(0);
                 if self.counts {
                     let (input, output) = (tokens("input_tokens"), tokens("output_tokens"));
-                    let seen = Seen::Usage { input, output, context: None, cost: 0 };
-                    out.push(Action::Saw { native: None, seen });
+                    let signal = Signal::UsageReported {
+                        input_tokens: input,
+                        output_tokens: output,
+                        context_tokens: None,
+                        cost_micros: 0,
+                    };
+                    out.push(Action::Saw { native: None, signal });
                 }
                 return self.end(TurnEnd::Done(TurnOutcome::Completed), out);
             }
@@ -69,8 +74,8 @@ impl CodexJson {
             if self.calls.len() < OPEN_MAX {
                 self.calls.insert(id.to_owned());
             }
-            let seen = Seen::ToolCalled { call: id.to_owned(), tool, arguments };
-            out.push(Action::Saw { native: None, seen });
+            let signal = Signal::ToolCalled { call: id.to_owned(), tool, arguments };
+            out.push(Action::Saw { native: None, signal });
         }
     }
 
@@ -88,8 +93,8 @@ impl CodexJson {
             "file_change" if item["status"] != "failed" => {
                 let changes = item["changes"].as_array().map_or(&[][..], Vec::as_slice);
                 for path in changes.iter().filter_map(|change| change["path"].as_str()) {
-                    let seen = Seen::FileChanged { path: path.to_owned(), added: None, removed: None };
-                    out.push(Action::Saw { native: None, seen });
+                    let signal = Signal::FileChanged { path: path.to_owned(), added: None, removed: None };
+                    out.push(Action::Saw { native: None, signal });
                 }
             }
             _ => {}
@@ -97,12 +102,12 @@ impl CodexJson {
         if let (Some(id), Some((tool, arguments))) = (item["id"].as_str(), called(item)) {
             let call = id.to_owned();
             if !self.calls.remove(id) && self.whole {
-                let seen = Seen::ToolCalled { call: call.clone(), tool, arguments };
-                out.push(Action::Saw { native: None, seen });
+                let signal = Signal::ToolCalled { call: call.clone(), tool, arguments };
+                out.push(Action::Saw { native: None, signal });
             }
             let (is_error, content) = returned(item);
-            let seen = Seen::ToolReturned { call, is_error, content };
-            out.push(Action::Saw { native: None, seen });
+            let signal = Signal::ToolReturned { call, is_error, content };
+            out.push(Action::Saw { native: None, signal });
         }
         if item["type"] == "collab_tool_call" {
             self.family(item, out);
@@ -181,7 +186,7 @@ fn returned(item: &Value) -> (bool, Value) {
 
 fn error(of: &Value) -> Action {
     let text = of["message"].as_str().unwrap_or("an error without words").to_owned();
-    Action::Saw { native: None, seen: Seen::Error { text } }
+    Action::Saw { native: None, signal: error_seen(text) }
 }
 
 fn planned(item: &Value, out: &mut Actions) {
@@ -196,5 +201,5 @@ fn planned(item: &Value, out: &mut Actions) {
             status: if entry["completed"] == true { PlanStatus::Completed } else { PlanStatus::Pending },
         })
         .collect();
-    out.push(Action::Saw { native: None, seen: Seen::Planned { entries } });
+    out.push(Action::Saw { native: None, signal: Signal::Planned { entries } });
 }

@@ -1,10 +1,10 @@
 //! Events of `OpenCode`, with the bridge's notes, as actions.
 
-use lanyard_core::session::{GateKind, GateOption, OptionKind, PlanEntry, PlanStatus, Question};
+use lanyard_core::session::{GateKind, GateOption, OptionKind, PlanEntry, PlanStatus, Question, Signal};
 use serde_json::{Value, json};
 
 use super::{OpenCode, end_in, orders, turn_in};
-use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, micros};
+use crate::agents::driver::{Action, Actions, Child, TextKind, error_seen, micros};
 
 impl OpenCode {
     pub(super) fn event(&mut self, event: &Value, note: &Value, out: &mut Actions) {
@@ -23,15 +23,22 @@ impl OpenCode {
                     status["attempt"],
                     status["message"].as_str().unwrap_or("no reason was given"),
                 );
-                out.push(Action::Saw { native, seen: Seen::Error { text } });
+                out.push(Action::Saw { native, signal: error_seen(text) });
             }
             "session.compacted" => {
                 let count = |name: &str| note[name].as_u64().unwrap_or(0);
-                let seen = Seen::Compacted { before: count("before"), after: count("after") };
-                out.push(Action::Saw { native, seen });
+                let signal = Signal::ContextCompacted {
+                    size_before: count("before"),
+                    size_after: count("after"),
+                    anchors_survived: Vec::new(),
+                };
+                out.push(Action::Saw { native, signal });
             }
             "todo.updated" => {
-                out.push(Action::Saw { native, seen: Seen::Planned { entries: plan(&properties["todos"]) } });
+                out.push(Action::Saw {
+                    native,
+                    signal: Signal::Planned { entries: plan(&properties["todos"]) },
+                });
             }
             "permission.asked" => permission(native, properties, out),
             "question.asked" => question(native, properties, out),
@@ -72,7 +79,7 @@ fn text(native: Option<String>, properties: &Value, note: &Value, out: &mut Acti
 }
 
 fn part(native: Option<&str>, part: &Value, note: &Value, out: &mut Actions) {
-    let mut saw = |seen: Seen| out.push(Action::Saw { native: native.map(str::to_owned), seen });
+    let mut saw = |signal: Signal| out.push(Action::Saw { native: native.map(str::to_owned), signal });
     match part["type"].as_str() {
         Some("tool") => {
             if let Some((called, returned)) = tool(part, note) {
@@ -85,15 +92,15 @@ fn part(native: Option<&str>, part: &Value, note: &Value, out: &mut Actions) {
     for file in note["files"].as_array().into_iter().flatten() {
         let Some(path) = file["path"].as_str() else { continue };
         let (added, removed) = (file["added"].as_u64(), file["removed"].as_u64());
-        saw(Seen::FileChanged { path: path.to_owned(), added, removed });
+        saw(Signal::FileChanged { path: path.to_owned(), added, removed });
     }
 }
 
 /// The call, unless it was said before, and the return, once there is one.
-fn tool(part: &Value, note: &Value) -> Option<(Option<Seen>, Option<Seen>)> {
+fn tool(part: &Value, note: &Value) -> Option<(Option<Signal>, Option<Signal>)> {
     let state = &part["state"];
     let call = part["callID"].as_str()?.to_owned();
-    let called = note["was"].is_null().then(|| Seen::ToolCalled {
+    let called = note["was"].is_null().then(|| Signal::ToolCalled {
         call: call.clone(),
         tool: part["tool"].as_str().unwrap_or("unknown").to_owned(),
         arguments: state["input"].clone(),
@@ -103,11 +110,11 @@ fn tool(part: &Value, note: &Value) -> Option<(Option<Seen>, Option<Seen>)> {
         "error" => Some((true, state["error"].clone())),
         _ => None,
     };
-    let returned = returned.map(|(is_error, content)| Seen::ToolReturned { call, is_error, content });
+    let returned = returned.map(|(is_error, content)| Signal::ToolReturned { call, is_error, content });
     Some((called, returned))
 }
 
-fn usage(part: &Value, is_summary: bool) -> Seen {
+fn usage(part: &Value, is_summary: bool) -> Signal {
     let tokens = &part["tokens"];
     let count = |value: &Value| value.as_u64().unwrap_or(0);
     let cache = &tokens["cache"];
@@ -117,7 +124,12 @@ fn usage(part: &Value, is_summary: bool) -> Seen {
     // The step that sums up says nothing of the size of the conversation.
     let context = (!is_summary).then(|| tokens["total"].as_u64().unwrap_or(input.saturating_add(output)));
     let cost = part["cost"].as_f64().map_or(0, micros);
-    Seen::Usage { input, output, context, cost }
+    Signal::UsageReported {
+        input_tokens: input,
+        output_tokens: output,
+        context_tokens: context,
+        cost_micros: cost,
+    }
 }
 
 fn plan(todos: &Value) -> Vec<PlanEntry> {

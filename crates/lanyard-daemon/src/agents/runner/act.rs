@@ -9,13 +9,11 @@ use lanyard_core::text::{one_line, without_escapes};
 use lanyard_core::{Actor, Address, Cause, GateId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
-use super::{Mirror, Runner, Stage};
-use crate::agents::driver::{
-    Action, Answer, Call, CallError, Child, Opened, Readiness, Seen, TextKind, TurnEnd,
-};
+use super::{Mirror, Runner};
+use crate::agents::driver::{Action, Answer, Call, CallError, Child, Opened, Readiness, TextKind, TurnEnd};
 use crate::agents::engine::{AgentAsk, AgentRequest, AskFailure, LiveText};
 use crate::agents::judge::judge;
-use crate::agents::pen::{Report, Unfinished, signal_of};
+use crate::agents::pen::{Report, Unfinished};
 use crate::agents::shared::once;
 use crate::failpoint;
 use crate::runs::Sent;
@@ -79,7 +77,7 @@ impl Runner {
                     self.pen.text(session, kind, message, &text, at);
                 }
             }
-            Action::Saw { native, seen } => self.saw(at, native.as_deref(), seen).await,
+            Action::Saw { native, signal } => self.saw(at, native.as_deref(), signal).await,
             Action::Asked { native, question } => self.asked(at, native.as_deref(), *question).await,
             Action::Unasked { request, why } => {
                 for session in self.sessions() {
@@ -144,22 +142,16 @@ impl Runner {
         all
     }
 
-    async fn saw(&mut self, at: u64, native: Option<&str>, seen: Seen) {
+    async fn saw(&mut self, at: u64, native: Option<&str>, signal: Signal) {
         let mut used = (0, 0);
-        match &seen {
-            Seen::ToolCalled { .. } => {
-                self.saw_work();
-                used.0 = 1;
-            }
-            Seen::Usage { input, output, .. } => used.1 = input.saturating_add(*output),
-            Seen::ToolReturned { .. }
-            | Seen::FileChanged { .. }
-            | Seen::Planned { .. }
-            | Seen::Compacted { .. }
-            | Seen::Error { .. } => {}
+        if let Signal::ToolCalled { .. } = &signal {
+            self.saw_work();
+            used.0 = 1;
+        } else if let Signal::UsageReported { input_tokens, output_tokens, .. } = &signal {
+            used.1 = input_tokens.saturating_add(*output_tokens);
         }
         if let Some(session) = self.target(native, at) {
-            self.pen.signal(session, signal_of(seen), at);
+            self.pen.signal(session, signal, at);
         }
         if let Some(reason) = self.overspent(used) {
             self.cut_short(InterruptCause::Limit, reason).await;
@@ -229,21 +221,15 @@ impl Runner {
     }
 
     fn heard_replay(&mut self, messages: u64) {
-        match &mut self.stage {
-            Stage::Settling { replayed, quiet_at, .. } => {
-                *replayed += messages;
-                *quiet_at = Instant::now() + SETTLE_QUIET;
-            }
-            Stage::Greeting { .. } | Stage::Ready => self.replayed += messages,
+        if !self.course.count_replayed(messages, Instant::now() + SETTLE_QUIET) {
+            self.replayed += messages;
         }
     }
 
     async fn greeted(&mut self, readiness: Readiness) {
         if readiness.how == Opened::Resumed && self.has_past {
             let now = Instant::now();
-            let (replayed, quiet_at, until) = (self.replayed, now + SETTLE_QUIET, now + SETTLE_MAX);
-            let readiness = Box::new(readiness);
-            self.stage = Stage::Settling { readiness, replayed, quiet_at, until };
+            self.course.settle(readiness, self.replayed, now + SETTLE_QUIET, now + SETTLE_MAX);
             return;
         }
         self.ready(&readiness, None).await;
@@ -255,7 +241,7 @@ impl Runner {
             Opened::New => self.past.as_ref().map(|(how, _)| *how),
             Opened::Resumed | Opened::Believed => Some(Continuity::Native),
         };
-        self.stage = Stage::Ready;
+        self.course.greeted();
         self.idle_since = Instant::now();
         let ready = RunReady {
             run: self.run,

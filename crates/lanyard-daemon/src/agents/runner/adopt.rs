@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanyard_api::agents::settings::DriverKind;
-use lanyard_core::session::{ActiveTurn, Continuity, Run, RunPhase, Session};
+use lanyard_core::session::{ActiveTurn, Continuity, Effect, Run, RunPhase, Session};
 use lanyard_core::{SessionId, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
 use super::start::{About, driver, past, servers, setting};
-use super::{Mirror, Order, Runner, Stage, tools};
+use super::{Mirror, Runner, tools};
+use crate::agents::Wish;
 use crate::agents::driver::{Begin, Opened, Readiness};
 use crate::agents::shared::Shared;
 use crate::failpoint;
@@ -24,7 +25,7 @@ impl Runner {
         held: &Run,
         about: &About,
         link: Link,
-        orders: mpsc::Receiver<Order>,
+        orders: mpsc::Receiver<Wish>,
     ) -> Option<Self> {
         let agent = session.hands.agent.clone().unwrap_or_default();
         let settings = shared.settings.agent(&agent)?;
@@ -62,7 +63,7 @@ impl Runner {
         runner.say(|driver, out| driver.begin(out));
         if !greeted {
             let patience = Duration::from_millis(runner.settings.handshake_timeout_ms);
-            runner.stage = Stage::Greeting { until: Instant::now() + patience };
+            runner.course.await_greeting(Instant::now() + patience);
         }
         for child in &family {
             runner.take_child(child, session.native.as_deref().unwrap_or_default());
@@ -76,7 +77,7 @@ impl Runner {
         self.carry_out().await;
         if let Some(active) = &session.turn {
             // The program of an agent that is run once per turn has its prompt, whether it greeted or not.
-            let told = matches!(self.stage, Stage::Ready) || self.runs_once();
+            let told = self.course.is_ready() || self.runs_once();
             if told && self.may_take(active.id) {
                 self.tell_prompt(session, active).await;
             } else {
@@ -138,12 +139,13 @@ impl Runner {
         }
         self.pass_answers(session, None);
         if let Some(active) = session.turn.as_ref().filter(|active| active.cancel_requested) {
-            let (session, turn) = (session.id, active.id);
-            self.obey(Order::Cancel { session, turn, forced: false }).await;
+            let effect = Effect::CancelWork { turn: active.id, forced: false };
+            self.obey(Wish::of(session.id, effect)).await;
         }
         if let Some(stop) = &session.stop {
-            let (session, level, scope) = (session.id, stop.level, stop.scope);
-            self.obey(Order::Stop { session, level, scope, answered: false }).await;
+            let (level, scope, executing) = (stop.level, stop.scope, session.turn.is_some());
+            let effect = Effect::StopWork { level, scope, executing, answered: false };
+            self.obey(Wish::of(session.id, effect)).await;
         }
     }
 

@@ -32,7 +32,7 @@ impl Runner {
     /// Ends a turn that writes without end, and the run with it: an agent that floods heeds nothing in time. What it
     /// writes from here on is dropped, and the end of the run says how much that was.
     pub(super) async fn stem_flood(&mut self) {
-        if self.flood.is_none() || self.ending {
+        if self.flood.is_none() || self.course.is_ending() {
             return;
         }
         let limit = self.settings.budget.output_bytes;

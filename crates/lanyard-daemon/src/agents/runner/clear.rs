@@ -113,7 +113,6 @@ impl Runner {
             self.pen.signal(self.session, end_of(Some(running.id), end, receipt), at);
         }
         self.ended_turn = Some(running.id);
-        self.at_rest = true;
     }
 
     /// Asks the agent to end the turn of a subagent, or says that it has no way to.

@@ -1,12 +1,13 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
 use lanyard_core::session::{
-    Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
+    Attempt, Effect, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
 };
 use lanyard_core::text::{one_line, without_escapes};
 use tokio::time::{Duration, Instant};
 
-use super::{Left, Runner, Stage};
+use super::{Left, Runner};
+use crate::agents::Wish;
 use crate::agents::again::auto_resume;
 use crate::agents::engine::AskFailure;
 use crate::failpoint;
@@ -23,7 +24,7 @@ impl Runner {
     /// Ends all processes of the run: TERM, grace, KILL.
     pub(super) async fn end_run(&mut self, reason: &str) {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
-        if self.turn.is_none() && self.broken.is_none() && !self.ending {
+        if self.turn.is_none() && self.course.is_sound() {
             // An agent at rest is told goodbye. That ends nothing by itself, and it need not answer.
             self.say(|driver, out| driver.close(out));
             Box::pin(self.carry_out()).await;
@@ -51,16 +52,17 @@ impl Runner {
         if tried.iter().all(|attempt| attempt.channel != channel) {
             tried.push(Attempt { channel: channel.to_owned(), after_ms: Self::spent(since) });
         }
-        self.ending |= channel != "agent";
+        if channel != "agent" {
+            self.course.end();
+        }
     }
 
     /// The agent broke its protocol, or cannot go on with the conversation: another way, or the end.
     pub(super) async fn give_up(&mut self) {
-        if self.ending {
+        if self.course.is_ending() {
             return;
         }
-        let resumable = matches!(&self.broken, Some((code, _)) if code.starts_with("resume_"));
-        self.again = resumable && !self.ways.is_empty() && !self.stopping;
+        self.course.give_up(!self.ways.is_empty());
         self.end_run("the agent cannot be worked with").await;
     }
 
@@ -113,19 +115,19 @@ impl Runner {
         }
         let mut orders = Vec::new();
         // A turn that was not lost with this run is for the next one. Ordered twice, it is begun once.
-        if let (Some(next), false) = (next, self.again) {
-            orders.push(super::Order::Turn { session: self.session, turn: next.id });
+        if let (Some(next), false) = (next, self.course.tries_again()) {
+            orders.push(Wish::of(self.session, Effect::RunTurn { turn: next.id }));
         }
         orders.extend(self.held_back.drain(..));
         while let Ok(order) = self.orders.try_recv() {
             orders.push(order);
         }
-        Left { orders, again: self.again.then(|| std::mem::take(&mut self.ways)) }
+        Left { orders, again: self.course.tries_again().then(|| std::mem::take(&mut self.ways)) }
     }
 
     /// A turn that ended leaves a checkpoint, after the log has its end. A stop that comes with it leaves one of its own.
     pub(super) async fn snapshot_end(&mut self) {
-        let Some(turn) = self.ended_turn.take().filter(|_| !self.stopping) else { return };
+        let Some(turn) = self.ended_turn.take().filter(|_| !self.course.is_stopping()) else { return };
         if let Some(held) = self.shared.session(self.session).await {
             self.snapshot(&held, SnapshotReason::TurnEnd, &format!("{turn}-end")).await;
         }
@@ -133,7 +135,7 @@ impl Runner {
 
     /// After a stop the workspace is as the agent left it, and nothing writes to it any more.
     async fn snapshot_stop(&mut self) {
-        if !self.stopping {
+        if !self.course.is_stopping() {
             return;
         }
         if let Some(held) = self.shared.session(self.session).await {
@@ -147,7 +149,7 @@ impl Runner {
         let mut signal = signal.clone();
         let cancelled = self.turn.as_ref().is_some_and(|turn| turn.cancel.is_some() && !turn.over);
         if let Signal::RunEnded { cause, .. } = &mut signal {
-            let asked = self.stopping || self.let_go || cancelled;
+            let asked = self.course.is_unwanted() || cancelled;
             *cause = Some(if asked { InterruptCause::User } else { InterruptCause::Crash });
         }
         for mirror in self.children.values() {
@@ -160,8 +162,8 @@ impl Runner {
     fn takes_turn_along(&self) -> bool {
         let given = self.turn.as_ref().is_some_and(|turn| !turn.over);
         // What waits for an agent that is run once per turn waits for its next run.
-        let greeting = !matches!(self.stage, Stage::Ready) && self.waiting.is_some() && !self.runs_once();
-        (given || greeting) && !self.again
+        let greeting = !self.course.is_ready() && self.waiting.is_some() && !self.runs_once();
+        (given || greeting) && !self.course.tries_again()
     }
 
     /// Ends what a dead supervisor left behind. As long as something of it lives nothing is confirmed.
@@ -179,13 +181,13 @@ impl Runner {
     }
 
     fn ended(&mut self, exit: &Exit, swept: &[runs::ProcessEnd]) -> Signal {
-        let greeting = matches!(self.stage, Stage::Greeting { .. } | Stage::Settling { .. });
-        if greeting && !self.ending && self.broken.is_none() {
+        let greeting = !self.course.is_ready();
+        if greeting && self.course.is_sound() {
             let what = self.reason_of(exit);
-            self.broken = Some((EXITED_EARLY.to_owned(), what));
+            self.course.break_with(EXITED_EARLY, what);
         }
-        let how = match &self.broken {
-            Some((code, _)) if greeting => RunEnd::NotStarted { code: code.clone() },
+        let how = match self.course.broken() {
+            Some(broken) if greeting => RunEnd::NotStarted { code: broken.code.clone() },
             Some(_) | None => how_of(exit.how),
         };
         let processes: Vec<_> = exit.ended.iter().chain(swept).map(process_of).collect();
@@ -203,10 +205,10 @@ impl Runner {
     }
 
     fn reason_of(&self, exit: &Exit) -> String {
-        if let Some((code, what)) = &self.broken {
+        if let Some(broken) = self.course.broken() {
             // An early end has its last words already.
-            let last_words = if code == EXITED_EARLY { String::new() } else { self.last_words() };
-            return format!("{code}: {}{last_words}", without_escapes(what));
+            let last_words = if broken.code == EXITED_EARLY { String::new() } else { self.last_words() };
+            return format!("{}{last_words}", broken.reason());
         }
         if let Some(error) = &exit.spool_error {
             return format!("spool_failed: its output could not be kept: {error}");

@@ -2,13 +2,14 @@
 
 use lanyard_api::agents::settings::DriverKind;
 use lanyard_core::session::{
-    Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt, Session, Signal,
-    SnapshotReason, StopLevel, StopScope,
+    Continuity, Effect, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt, Session,
+    Signal, SnapshotReason, StopLevel, StopScope,
 };
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
-use super::{Cancel, Order, Runner, Stage, Turn, budget};
+use super::{Cancel, Runner, Turn, budget};
+use crate::agents::Wish;
 use crate::agents::driver::Answer;
 use crate::agents::shared::Opened;
 use crate::agents::words::{self, Before};
@@ -26,36 +27,40 @@ const SNAPSHOT_WAIT: Duration = Duration::from_secs(20);
 const TURN_END_WAIT: Duration = Duration::from_secs(5);
 
 impl Runner {
-    pub(super) async fn obey(&mut self, order: Order) {
-        match order {
-            Order::Turn { turn, .. } if self.own_turns.contains(&turn) => {}
-            Order::Turn { session, turn } if session == self.session => self.turn_ordered(turn).await,
-            Order::Turn { session, turn } => self.child_turn(session, turn).await,
-            Order::Cancel { session, turn, forced } => self.cancel_ordered(session, turn, forced).await,
-            Order::Stop { session, level, scope, answered } => {
+    pub(super) async fn obey(&mut self, wish: Wish) {
+        let (session, effect) = match wish {
+            Wish::Effect { session, effect } => (session, effect),
+            // Its caller was refused: the agent is not surprised with it.
+            Wish::Compact { answer, .. } if answer.is_closed() => return,
+            Wish::Compact { key, answer, .. } => {
+                let mut taken = false;
+                self.say(|driver, out| taken = driver.compact(&key, out));
+                let _ = answer.try_send(taken);
+                return;
+            }
+        };
+        match effect {
+            Effect::RunTurn { turn } if self.own_turns.contains(&turn) => {}
+            Effect::RunTurn { turn } if session == self.session => self.turn_ordered(turn).await,
+            Effect::RunTurn { turn } => self.child_turn(session, turn).await,
+            Effect::CancelWork { turn, forced } => self.cancel_ordered(session, turn, forced).await,
+            Effect::StopWork { level, scope, answered, .. } => {
                 if answered {
                     tokio::time::sleep(ANSWER_GRACE).await;
                 }
                 self.stop_ordered(session, level, scope).await;
             }
-            Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
-            Order::Steer { session, note } => self.steer_ordered(session, note).await,
-            Order::End { answered } => {
+            Effect::AnswerGate { gate } => self.answer_ordered(session, gate).await,
+            Effect::Steer { note } => self.steer_ordered(session, note).await,
+            Effect::EndRun { answered } => {
                 if answered {
                     tokio::time::sleep(ANSWER_GRACE).await;
                 }
                 failpoint::hit("before_end");
-                self.let_go = true;
+                self.course.let_go();
                 self.end_run("the session needs it no more").await;
             }
-            // Its caller was refused: the agent is not surprised with it.
-            Order::Compact { answer, .. } if answer.is_closed() => {}
-            Order::Compact { key, answer } => {
-                let mut taken = false;
-                self.say(|driver, out| taken = driver.compact(&key, out));
-                let _ = answer.try_send(taken);
-            }
-            Order::Revive { .. } => {}
+            Effect::Revive { .. } | Effect::TellParent => {}
         }
     }
 
@@ -64,7 +69,7 @@ impl Runner {
             return;
         }
         // An agent that is run once per turn had its turn: this one waits for the next run.
-        if self.runs_once() || self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending {
+        if self.runs_once() || self.turn.is_some() || !self.course.takes_turns() {
             self.waiting = Some(turn);
             return;
         }
@@ -76,7 +81,7 @@ impl Runner {
         let Some(session) = self.shared.session(self.session).await else { return };
         let Some(active) = session.turn.as_ref().filter(|active| active.id == turn) else { return };
         self.snapshot(&session, SnapshotReason::TurnStart, &turn.to_string()).await;
-        if self.held_back.iter().any(Order::ends) {
+        if self.held_back.iter().any(Wish::ends) {
             // It may be this turn that is to end: the agent is not given it before that is known.
             self.waiting = Some(turn);
             return;
@@ -217,7 +222,9 @@ impl Runner {
         let can_be_told = session != self.session || self.turn.is_some();
         if level == StopLevel::Graceful && can_be_told && self.is_told(session).await {
             // Once its turn is over nothing is left to wait for.
-            self.stopping |= session == self.session && scope != StopScope::Turn;
+            if session == self.session && scope != StopScope::Turn {
+                self.course.stop();
+            }
             return;
         }
         if session != self.session {
@@ -231,7 +238,7 @@ impl Runner {
         if scope == StopScope::Turn {
             return self.turn_stopped(level).await;
         }
-        self.stopping = true;
+        self.course.stop();
         self.waiting = None;
         match (level, self.turn.is_some()) {
             (StopLevel::Graceful, true) => {

@@ -18,9 +18,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
+use super::course::Course;
 use super::end::ways_after;
 use super::spent::SpentOutput;
-use super::{Left, Order, Runner, Stage, tools};
+use super::{Left, Runner, tools};
+use crate::agents::Wish;
 use crate::agents::acp::Acp;
 use crate::agents::addresses::Addresses;
 use crate::agents::calls::{Calls, Stand};
@@ -43,7 +45,7 @@ use crate::environment;
 pub(in crate::agents) struct Start {
     pub(in crate::agents) shared: Arc<Shared>,
     pub(in crate::agents) session: SessionId,
-    pub(in crate::agents) orders: mpsc::Receiver<Order>,
+    pub(in crate::agents) orders: mpsc::Receiver<Wish>,
     pub(in crate::agents) turn: Option<TurnId>,
     /// How the conversation may be taken up again; the agent's settings when left out.
     pub(in crate::agents) ways: Option<Vec<ResumeWay>>,
@@ -236,7 +238,7 @@ async fn prepare(
     let driver = driver(settings, setting);
     let patience = Duration::from_millis(settings.handshake_timeout_ms);
     let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
-    runner.stage = Stage::Greeting { until: Instant::now() + patience };
+    runner.course.await_greeting(Instant::now() + patience);
     runner.waiting = start.turn;
     runner.offered = offered;
     runner.past = plan.past;
@@ -530,7 +532,7 @@ impl Runner {
         workspace: PathBuf,
         run: RunId,
         (driver, link): (Box<dyn Driver>, Link),
-        orders: mpsc::Receiver<Order>,
+        orders: mpsc::Receiver<Wish>,
     ) -> Self {
         let held = session.run.as_ref().filter(|held| held.id == run);
         let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
@@ -549,19 +551,15 @@ impl Runner {
             reported: from,
             told: HashMap::from([(session.id, from)]),
             spent: SpentOutput::new(from),
-            stage: Stage::Ready,
+            course: Course::ready(),
             turn: None,
             began: None,
             waiting: None,
             own_turn: None,
             children: HashMap::new(),
-            ending: false,
             end_reason: None,
             tried: Vec::new(),
             tried_since: None,
-            stopping: false,
-            let_go: false,
-            at_rest: false,
             ended_turn: None,
             calls: Calls::new(stand),
             held_back: VecDeque::new(),
@@ -569,13 +567,11 @@ impl Runner {
             past: None,
             own_turns: HashSet::new(),
             ways: Vec::new(),
-            again: false,
             has_past: false,
             replayed: 0,
             odd: 0,
             offered: Vec::new(),
             idle_since: now,
-            broken: None,
             flood: None,
             shared,
             settings,

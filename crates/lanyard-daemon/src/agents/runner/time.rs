@@ -3,7 +3,8 @@
 use lanyard_core::session::{InterruptCause, Receipt, Signal};
 use tokio::time::{Duration, Instant};
 
-use super::{Runner, Stage};
+use super::Runner;
+use super::course::Stage;
 
 /// When nothing is due, look again after this long.
 const IDLE_LOOK: Duration = Duration::from_mins(1);
@@ -13,7 +14,7 @@ impl Runner {
     pub(super) fn next_wake(&self) -> Instant {
         let mut due: Vec<Instant> = vec![Instant::now() + IDLE_LOOK];
         due.extend(self.report_at);
-        match &self.stage {
+        match self.course.stage() {
             Stage::Greeting { until } => due.push(*until),
             Stage::Settling { quiet_at, until, replayed, .. } => {
                 due.push(if *replayed > 0 { *quiet_at } else { *until });
@@ -27,7 +28,7 @@ impl Runner {
                     due.extend(turn.budget_at);
                     due.extend(turn.warn_at.filter(|_| !turn.warned));
                 }
-                let asked = turn.cancel.filter(|_| !self.ending && !turn.clearing);
+                let asked = turn.cancel.filter(|_| !self.course.is_ending() && !turn.clearing);
                 due.extend(asked.map(|cancel| cancel.until));
             }
             None => due.extend(self.idle_until()),
@@ -37,7 +38,7 @@ impl Runner {
 
     fn idle_until(&self) -> Option<Instant> {
         let kept = self.settings.keep_alive_ms;
-        let resting = kept > 0 && matches!(self.stage, Stage::Ready) && !self.ending;
+        let resting = kept > 0 && self.course.takes_turns();
         resting.then(|| self.idle_since + Duration::from_millis(kept))
     }
 
@@ -60,7 +61,7 @@ impl Runner {
         self.warn_of_budget(late);
         let asked = self.turn.as_ref().filter(|turn| !turn.clearing).and_then(|turn| turn.cancel);
         let unheeded = asked.is_some_and(|cancel| cancel.until <= now);
-        if unheeded && !self.ending {
+        if unheeded && !self.course.is_ending() {
             self.end_run("the agent did not heed its own cancel").await;
         }
         if self.turn.is_none() && self.idle_until().is_some_and(|at| at <= now) {
@@ -69,8 +70,8 @@ impl Runner {
     }
 
     async fn look_at_greeting(&mut self, now: Instant) {
-        match &self.stage {
-            Stage::Greeting { until } if *until <= now && !self.ending => {
+        match self.course.stage() {
+            Stage::Greeting { until } if *until <= now && !self.course.is_ending() => {
                 let waited = self.settings.handshake_timeout_ms;
                 self.break_with("handshake_timeout", format!("it did not greet within {waited} ms"));
             }
