@@ -103,6 +103,8 @@ pub const OF_TREES: [&str; 3] = [
 
 /// It is on disk that a person is to be asked about a worker, and nobody was.
 pub const BEFORE_ESCALATION: &str = "families_before_escalation";
+/// The cancels of a plan's tasks are on disk, and the plan's mark is not.
+pub const IN_PLAN_CANCEL: &str = "families_in_plan_cancel";
 
 struct Armed {
     name: String,

@@ -389,6 +389,16 @@ impl Owner {
         written
     }
 
+    /// Makes what the round has so far durable, before something that has to come after it. When that fails, the whole
+    /// round fails, with the answers of the inputs before.
+    pub(super) fn commit_early(&mut self) -> Result<(), FamilyError> {
+        let written = self.commit();
+        if let Err(error) = &written {
+            self.poison = Some(error.to_string());
+        }
+        written
+    }
+
     /// One look at all that was poked.
     fn look_around(&mut self) {
         let mut seen: Vec<(TaskId, u64, Option<SeenSession>)> = Vec::new();

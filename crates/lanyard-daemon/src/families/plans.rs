@@ -7,6 +7,7 @@ use lanyard_core::{PlanId, TaskId};
 use lanyard_store::{Store, TaskFilter};
 
 use crate::engine::{AskError, Key};
+use crate::failpoint;
 use crate::families::owner::Owner;
 use crate::families::work::as_reason;
 use crate::families::{Adding, By, FamilyError, refused, wrong};
@@ -195,8 +196,9 @@ impl Owner {
         Ok(())
     }
 
-    /// Ends a plan: the mark first, so that nothing of it starts, then its open tasks with all below them. Asked for
-    /// again, it ends what was left open, and otherwise changes nothing.
+    /// Cancels a plan: first its open tasks with all below them, on disk, then the plan's mark. Nothing of the plan can
+    /// begin in between, since this thread begins all tasks. A daemon that dies in between leaves a plan without open
+    /// tasks. A repeat cancels what is open and otherwise changes nothing.
     pub(crate) fn cancel_plan(
         &mut self,
         name: &str,
@@ -205,12 +207,17 @@ impl Owner {
         now: bool,
         by: &By,
     ) -> Result<PlanId, FamilyError> {
-        let plan = self.set_plan(name, workspace, PlanStatus::Cancelled)?;
-        let tasks = self.held_of(plan).map(|task| task.id).collect();
+        let (_, mut plan) = find(&*self.tools.store, name, workspace)?;
+        // Refused before any task is cancelled.
+        plan.update(PlanChange { status: Some(PlanStatus::Cancelled), ..PlanChange::default() })?;
+        self.load_plan(plan.id)?;
+        let tasks = self.held_of(plan.id).map(|task| task.id).collect();
         let reason = reason.filter(|reason| !reason.trim().is_empty()).map(as_reason);
         let reason = reason.unwrap_or_else(|| "its plan was cancelled".to_owned());
         self.cancel_all(tasks, Some(&reason), now, by)?;
-        Ok(plan)
+        self.commit_early()?;
+        failpoint::hit(failpoint::IN_PLAN_CANCEL);
+        self.set_plan(name, workspace, PlanStatus::Cancelled)
     }
 
     pub(super) fn load_plan(&mut self, plan: PlanId) -> Result<(), FamilyError> {

@@ -2,6 +2,7 @@
 
 use std::process::{Child, Command, Output, Stdio};
 
+use lanyard_daemon::failpoint::IN_PLAN_CANCEL;
 use serde_json::{Value, json};
 
 use super::kit::{Stage, git, id, until};
@@ -62,7 +63,7 @@ fn out(output: &Output) -> (Option<i32>, String, String) {
 
 /// Every change is a line, over a daemon that is killed, and the exit code says how it ended.
 #[test]
-fn plan_watch_prints_each_change_and_outlasts_the_daemon() {
+fn fnd_n16_plan_watch_prints_each_change_and_outlasts_the_daemon() {
     let mut stage = Stage::new();
     let tasks = [("api", "", slow(&stage, "api.txt")), ("notes", "api", "/say noted".to_owned())];
     let tasks: Vec<_> = tasks.iter().map(|(key, after, prompt)| (*key, *after, prompt.as_str())).collect();
@@ -107,7 +108,7 @@ fn plan_watch_shows_what_a_running_task_asks() {
 
 /// The exit code of a wait says how the plan ended, or that it has not.
 #[test]
-fn plan_wait_ends_with_the_plan() {
+fn fnd_n16_plan_wait_ends_with_the_plan() {
     let stage = Stage::new();
     plan(&stage, "good", &[("one", "", "/say done")]);
     let (code, shown, _) = out(&stage.daemon.lanyard(&["plan", "wait", "good"]));
@@ -158,6 +159,25 @@ fn plan_cancel_ends_its_tasks_and_starts_no_more() {
     plan_is_done(&stage);
 }
 
+/// A daemon that dies in the middle of a cancel leaves no task at work, and the same command ends the plan.
+#[test]
+fn a_cancel_that_the_daemon_did_not_survive_leaves_nothing_running() {
+    let mut stage = Stage::new();
+    let plan = plan(&stage, "wrong", &[("one", "", &slow(&stage, "one.txt")), ("two", "one", "/say two")]);
+    comes_to(&stage, &plan, "one", "running");
+    stage.up_to(&format!("{IN_PLAN_CANCEL}:1"));
+    let cancel = ["plan", "cancel", "wrong", "--reason", "wrong branch", "--now"];
+    let (code, _, told) = out(&stage.daemon.lanyard(&cancel));
+    assert_eq!(code, Some(3), "{told}");
+    stage.dies();
+    stage.up();
+    for key in ["one", "two"] {
+        assert_eq!(comes_to(&stage, &plan, key, "cancelled")["reason"], "wrong branch");
+    }
+    assert_eq!(out(&stage.daemon.lanyard(&cancel)).0, Some(0));
+    assert_eq!(stage.get("/plans/wrong")["status"], "cancelled");
+}
+
 /// A plan that is completed has nothing to cancel.
 fn plan_is_done(stage: &Stage) {
     plan(stage, "done", &[("one", "", "/say one")]);
@@ -184,7 +204,7 @@ fn a_plan_is_cancelled_once_for_a_key() {
 /// Branches carry the names of plan and task, the same for every attempt, and are merged prerequisites first. A conflict
 /// stops the merge with nothing changed; resolved, the same command continues.
 #[test]
-fn plan_merge_goes_on_where_a_conflict_stopped_it() {
+fn fnd_n16_plan_merge_goes_on_where_a_conflict_stopped_it() {
     let stage = Stage::new();
     // The last in the text comes first in the merge.
     let plan = plan(
