@@ -33,7 +33,7 @@ fn keys(changes: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_changed_file_is_taken_up_by_itself() {
+fn fnd_n16_a_changed_file_is_taken_up_by_itself() {
     let daemon = Daemon::start(Setup::default().config(&agent("first")));
     assert_eq!(agents(&daemon)["default"], "first");
     let new = format!("[daemon]\ndefault_agent = \"second\"\n{}{}", agent("first"), agent("second"));
@@ -147,6 +147,35 @@ fn a_setting_is_changed_in_place_and_taken_up() {
     assert_eq!(said(&daemon.lanyard(&["config", "path"])).0, format!("{path}\n"));
     let shown = said(&daemon.lanyard(&["config", "show"])).0;
     assert!(shown.contains("limits.depth = 5\n") && !shown.contains("lapse_ms"), "{shown}");
+}
+
+/// Each of many changes at once is in the file afterwards.
+#[test]
+fn settings_that_are_changed_at_once_are_all_kept() {
+    let daemon = Daemon::start(Setup::default().config(&agent("first")));
+    let set = |number: usize| {
+        let key = format!("agents.first.env.KEY_{number}");
+        Command::new(binary())
+            .args(["config", "set", &key, "on"])
+            .env("LANYARD_DATA_DIR", daemon.home())
+            .env("LANYARD_CONFIG", daemon.config())
+            .env_remove("LANYARD_SESSION")
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    for child in (0..16).map(set).collect::<Vec<_>>() {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{:?}", said(&output));
+    }
+    let text = std::fs::read_to_string(daemon.config()).unwrap();
+    for number in 0..16 {
+        assert!(text.contains(&format!("KEY_{number} = \"on\"\n")), "{number}: {text}");
+    }
+    let left = daemon.config().parent().unwrap().read_dir().unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).filter(|name| name != "config.toml").collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("config.toml")), "{left:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use lanyard_api::config::{Config, ConfigFile, TEMPLATE};
 
-use super::write::aside;
+use super::write::{ConfigLock, aside};
 use super::{Keep, write_file};
 use crate::cli::ask::{asked, can_ask};
 use crate::context::Context;
@@ -32,6 +32,7 @@ pub(super) fn edit(context: &Context) -> Result<Option<PathBuf>, Failure> {
             return Ok(None);
         }
         let Err(error) = Config::parse(&copy, &text) else {
+            let _lock = ConfigLock::take(&path)?;
             if read()? != before {
                 return Err(left(
                     "config_changed",

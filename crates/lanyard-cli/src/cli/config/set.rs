@@ -6,6 +6,7 @@ use std::str::FromStr;
 use lanyard_api::config::{Config, ConfigError, ConfigFile, known_keys};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
+use super::write::ConfigLock;
 use super::{Keep, known, write_file};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
@@ -23,6 +24,8 @@ pub(super) fn set(context: &Context, key: &[String], value: &str) -> Result<Path
             below,
         ));
     }
+    // Held until the file is replaced: two changes at once are made one after the other.
+    let _lock = ConfigLock::take(path)?;
     let text = ConfigFile::text(path).map_err(|error| invalid(&error))?.unwrap_or_default();
     // A file that is wrong already is not made more wrong.
     Config::parse(path, &text).map_err(|error| invalid(&error))?;

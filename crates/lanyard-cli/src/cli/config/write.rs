@@ -1,14 +1,60 @@
-//! The config file replaced as a whole: written aside, synced, and renamed, with the mode it had.
+//! The config file replaced as a whole: written aside, synced, and renamed, with the mode it had. Changes made from what
+//! was read are made under a lock.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::failure::Failure;
 
 /// A new config is for its owner: it may get secrets.
 const NEW_FILE_MODE: u32 = 0o600;
+
+/// How long a change waits for another one, and how often it looks.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+const LOCK_POLL: Duration = Duration::from_millis(10);
+
+/// The right to read the config and replace it, until it is dropped. The folder is locked, because the file itself is
+/// replaced by each change.
+#[derive(Debug)]
+pub(super) struct ConfigLock {
+    _folder: Option<File>,
+}
+
+impl ConfigLock {
+    pub(super) fn take(path: &Path) -> Result<Self, Failure> {
+        Self::take_within(path, LOCK_WAIT)
+    }
+
+    fn take_within(path: &Path, wait: Duration) -> Result<Self, Failure> {
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        // The write that follows names what is wrong with the folder.
+        let Ok(opened) = std::fs::create_dir_all(folder).and_then(|()| File::open(folder)) else {
+            return Ok(Self { _folder: None });
+        };
+        let mut waited = Duration::ZERO;
+        loop {
+            match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { _folder: Some(opened) }),
+                Err(Errno::WOULDBLOCK) if waited < wait => std::thread::sleep(LOCK_POLL),
+                Err(Errno::WOULDBLOCK) => {
+                    let title = format!("another program is changing {}", path.display());
+                    return Err(Failure::local("config_busy", title, "nothing was changed; run it again"));
+                }
+                // Some network file systems lock no folders: the last change wins there.
+                Err(_) => return Ok(Self { _folder: None }),
+            }
+            waited += LOCK_POLL;
+        }
+    }
+}
 
 /// What must not be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +121,19 @@ mod tests {
         assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_change_waits_for_the_one_before_it_but_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("below/config.toml");
+        let first = ConfigLock::take(&path).unwrap();
+        let Err(Failure::Told { problem, .. }) = ConfigLock::take_within(&path, Duration::ZERO) else {
+            panic!("two hold the lock")
+        };
+        assert_eq!(problem.code, "config_busy");
+        drop(first);
+        assert!(ConfigLock::take_within(&path, Duration::ZERO).is_ok());
     }
 
     #[test]
