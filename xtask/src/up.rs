@@ -64,8 +64,8 @@ fn next_steps(name: &str, at_work: bool) -> String {
         "{demo}Try next:\n  \
          {name} open                   # all of it in a browser\n  \
          {name} tree ID                # the hub and its two helpers\n  \
-         {name} logs -f ID             # watch it\n  \
-         {name} gates                  # one of them asks something; `{name} answer GATE allow`\n  \
+         {name} log -f ID              # watch it\n  \
+         {name} approvals              # one of them waits for approval; `{name} answer ID allow`\n  \
          {name} run \"what you want\"   # your own agent: `{name} init`, `{name} agents`\n  \
          {name} down                   # agents go on without it"
     )

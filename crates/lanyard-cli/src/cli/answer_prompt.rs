@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::render::flow::{sentence, title};
 use crate::render::flow_gate::open_gate;
 use crate::render::gate_card::gate_card;
+use crate::render::ids::Shortener;
 use crate::render::text::{count, one_line, quoted};
 
 /// An open approval of a flow or a session.
@@ -174,7 +175,12 @@ async fn ask_session(
     let (session, id) = (entry.session.to_string(), entry.gate.id);
     let question = &entry.gate.question;
     let now = daemon_now(client).await?;
-    context.out.question(&gate_card(entry, now, context.out.columns));
+    context.out.question(&gate_card(
+        entry,
+        Shortener::of(&[session.as_str(), &id.to_string()]),
+        now,
+        context.out.columns,
+    ));
     loop {
         let Some(line) = typed(context, &mut keyboard, &approval_prompt(question)).await else {
             context

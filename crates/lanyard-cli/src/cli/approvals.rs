@@ -1,7 +1,7 @@
 //! `lanyard approvals`: what agents and flows wait for.
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_api::types::{FlowGateEntry, GateList};
+use lanyard_api::types::{FlowGateEntry, GateEntry, GateList};
 use lanyard_client::Route;
 use lanyard_core::Timestamp;
 use serde_json::Value;
@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::render::flow::title;
 use crate::render::flow_gate::{choices, question};
 use crate::render::gate_card::gate_card;
+use crate::render::ids::Shortener;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 use crate::render::time::ago;
@@ -69,16 +70,31 @@ impl ApprovalsArgs {
 
 /// Every approval in full, those of flows first.
 pub(super) fn cards(list: &GateList, now: Timestamp, max: Option<usize>) -> String {
+    let ids = shortener(list);
     let flows = list.flows.iter().map(|entry| {
-        let (asked, choices) = (question(entry, Some(now)), choices(&entry.gate).join("\n           "));
-        let (flow, id) = (entry.flow, entry.gate.id);
+        let asked = question(entry, ids, Some(now));
+        let choices = choices(&entry.gate).join("\n           ");
+        let (flow, id) = (ids.named(&entry.flow), ids.named(&entry.gate.id));
         let letters = letters(entry);
         format!(
             "{asked}  flow     {flow}\n  options  {choices}\n  answer   lanyard answer {id} ({letters})\n"
         )
     });
-    let gates = list.gates.iter().map(|entry| gate_card(entry, now, max));
+    let gates = list.gates.iter().map(|entry| gate_card(entry, ids, now, max));
     flows.chain(gates).collect::<Vec<_>>().join("\n")
+}
+
+/// For all ids of the page: no two of them look the same.
+fn shortener(list: &GateList) -> Shortener {
+    let of_flow = |entry: &FlowGateEntry| {
+        let session = entry.gate.continue_session.as_ref().map(|payload| payload.session.to_string());
+        let fork = entry.gate.fork_of.map(|fork| fork.to_string());
+        let ids = [entry.gate.id.to_string(), entry.flow.to_string()];
+        ids.into_iter().chain(session).chain(fork).collect::<Vec<_>>()
+    };
+    let of_session = |entry: &GateEntry| [entry.gate.id.to_string(), entry.session.to_string()];
+    let flows = list.flows.iter().flat_map(of_flow);
+    Shortener::of(&flows.chain(list.gates.iter().flat_map(of_session)).collect::<Vec<_>>())
 }
 
 /// Approvals of flows, as a table.

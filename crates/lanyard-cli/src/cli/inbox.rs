@@ -11,6 +11,7 @@ use super::turn_list::turn_named;
 use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
+use crate::render::ids::Shortener;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 use crate::render::time::ago;
@@ -157,9 +158,10 @@ async fn list(context: &Context, target: &Target) -> Result<(), Failure> {
         return Ok(());
     }
     let now = daemon_now(&mut client).await?;
+    let ids = Shortener::of(&inbox.turns.iter().map(|waiting| waiting.turn.to_string()).collect::<Vec<_>>());
     let cell = |waiting: &QueuedTurn| {
         vec![
-            waiting.turn.to_string(),
+            ids.short(&waiting.turn.to_string()).to_owned(),
             when_name(waiting.delivery).to_owned(),
             ago(now, waiting.at),
             one_line(&waiting.actor.name),

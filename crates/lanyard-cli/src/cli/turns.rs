@@ -6,6 +6,7 @@ use lanyard_core::session::TurnRow;
 use super::target::Target;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
+use crate::render::ids::Shortener;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 use crate::render::time::ago;
@@ -59,12 +60,15 @@ impl Turns {
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;
+        let turns: Vec<String> = list.turns.iter().map(|row| row.turn.to_string()).collect();
+        let ids = Shortener::of(&turns);
         let cells: Vec<Vec<String>> = list
             .turns
             .iter()
-            .map(|row| {
+            .zip(&turns)
+            .map(|(row, turn)| {
                 vec![
-                    row.turn.to_string(),
+                    ids.short(turn).to_owned(),
                     row.status.as_str().to_owned(),
                     row.queued_at.or(row.started_at).map(|at| ago(now, at)).unwrap_or_default(),
                     row.client_turn_id.as_deref().map(one_line).unwrap_or_default(),

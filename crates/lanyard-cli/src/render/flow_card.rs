@@ -8,6 +8,7 @@ use crate::render::approval::approvals;
 use crate::render::card::Card;
 use crate::render::flow::{elapsed, phase, state, tokens};
 use crate::render::flow_gate::{items, open_gate, question};
+use crate::render::ids::Shortener;
 use crate::render::text::{commit, count, one_line};
 use crate::render::time::{ago, lasting, span, stamp};
 
@@ -49,7 +50,7 @@ pub(crate) fn flow_card(view: &FlowView, now: Timestamp) -> String {
     text.push_str(&approvals(&view.approvals));
     if let Some(entry) = open_gate(view) {
         text.push('\n');
-        text.push_str(&question(&entry, Some(now)));
+        text.push_str(&question(&entry, Shortener::whole(), Some(now)));
         text = format!("{text}  answer it with `lanyard answer {}`\n", entry.gate.id);
     }
     text

@@ -8,6 +8,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::flow::{Choice, FlowGate, FlowGateKind, FlowState, GateDefault, Item, Probe};
 
 use crate::render::flow::title;
+use crate::render::ids::Shortener;
 use crate::render::text::{fit, harmless, one_line, pad};
 use crate::render::time::{ago, stamp};
 
@@ -31,10 +32,10 @@ pub(crate) fn open_gate(view: &FlowView) -> Option<FlowGateEntry> {
 }
 
 /// All of the approval but the answers. `now` is the daemon's clock, where it is known.
-pub(crate) fn question(entry: &FlowGateEntry, now: Option<Timestamp>) -> String {
+pub(crate) fn question(entry: &FlowGateEntry, ids: Shortener, now: Option<Timestamp>) -> String {
     let gate = &entry.gate;
     let asked = now.map(|now| format!(", opened {}", ago(now, gate.opened_at))).unwrap_or_default();
-    let mut text = format!("{} ({}{asked})\n", gate.id, gate.kind.as_str());
+    let mut text = format!("{} ({}{asked})\n", ids.named(&gate.id), gate.kind.as_str());
     let mut line = |words: String| {
         text.push_str(&words);
         text.push('\n');
@@ -51,10 +52,11 @@ pub(crate) fn question(entry: &FlowGateEntry, now: Option<Timestamp>) -> String 
     }
     if let Some(payload) = &gate.continue_session {
         let (role, state) = (payload.role.as_str(), payload.resume_state);
-        line(format!("  {} of {}: {}, to go on with {state}", role, payload.session, probed(payload.probe)));
+        let session = ids.named(&payload.session);
+        line(format!("  {role} of {session}: {}, to go on with {state}", probed(payload.probe)));
     }
     if let Some(fork) = gate.fork_of {
-        line(format!("  a new session begins as a fork of {fork}, which knows the work"));
+        line(format!("  a new session begins as a fork of {}, which knows the work", ids.named(&fork)));
     }
     if let Some(deadline) = gate.deadline {
         let then = match gate.default {
@@ -160,7 +162,8 @@ mod tests {
     #[test]
     fn a_gate_says_what_it_is_about_and_what_can_be_answered() {
         let offered = entry(&escalation(true));
-        let text = question(&offered, Some(time(90))) + &choices(&offered.gate).join("\n");
+        let text =
+            question(&offered, Shortener::whole(), Some(time(90))) + &choices(&offered.gate).join("\n");
         expect![[r#"
             gate_00000000000000000000000007 (escalation, opened 1m ago)
               Release 1.0, phase "Add the API": execute, review 2
@@ -201,7 +204,7 @@ mod tests {
         let mut gate = phase_gate();
         gate.deadline = Some(time(600));
         gate.default = GateDefault::Abort;
-        let text = question(&entry(&gate), None);
+        let text = question(&entry(&gate), Shortener::whole(), None);
         assert!(text.contains("without an answer by 2026-11-15T08:10:00Z, the flow is aborted"), "{text}");
     }
 

@@ -4,6 +4,7 @@ use lanyard_api::types::GateEntry;
 use lanyard_core::Timestamp;
 use lanyard_core::session::{GateStatus, Question};
 
+use crate::render::ids::Shortener;
 use crate::render::text::{harmless, one_line, pad, quoted};
 use crate::render::time::ago;
 use crate::render::tool::{DetailRow, request};
@@ -12,12 +13,13 @@ use crate::render::wrap::wrap;
 /// Columns of the names at the left.
 const NAME_COLUMNS: usize = 9;
 
-/// All of an approval. `width` is that of the terminal; nothing is cut, long lines are wrapped.
-pub(crate) fn gate_card(entry: &GateEntry, now: Timestamp, width: Option<usize>) -> String {
+/// All of an approval. `width` is that of the terminal; nothing but ids is cut, long lines are wrapped.
+pub(crate) fn gate_card(entry: &GateEntry, ids: Shortener, now: Timestamp, width: Option<usize>) -> String {
     let gate = &entry.gate;
     let width = width.unwrap_or(usize::MAX);
     let agent = entry.agent.as_deref().map_or_else(|| "its agent".to_owned(), one_line);
-    let mut text = format!("{}  {agent} asks for approval, {}\n", gate.id, ago(now, gate.opened_at));
+    let mut text =
+        format!("{}  {agent} asks for approval, {}\n", ids.named(&gate.id), ago(now, gate.opened_at));
     let mut line = |name: &str, value: &str| {
         let (first, rest) = (format!("  {}", pad(name, NAME_COLUMNS)), " ".repeat(NAME_COLUMNS + 2));
         for row in wrap(value, width, &first, &rest) {
@@ -26,7 +28,7 @@ pub(crate) fn gate_card(entry: &GateEntry, now: Timestamp, width: Option<usize>)
         }
     };
     let title = entry.session_title.as_deref().map(|title| format!("  {}", quoted(title)));
-    line("session", &format!("{}{}", entry.session, title.unwrap_or_default()));
+    line("session", &format!("{}{}", ids.named(&entry.session), title.unwrap_or_default()));
     if let Some(folder) = &entry.workspace {
         line("folder", &one_line(folder));
     }
@@ -37,7 +39,7 @@ pub(crate) fn gate_card(entry: &GateEntry, now: Timestamp, width: Option<usize>)
     match &gate.status {
         GateStatus::Open => {
             line("options", &options(&gate.question).join("\n"));
-            line("answer", &format!("lanyard answer {}", gate.id));
+            line("answer", &format!("lanyard answer {}", ids.named(&gate.id)));
         }
         GateStatus::Answered { option, message, by, at } => {
             let words = message.as_deref().map(|message| format!(", {}", quoted(message)));
@@ -108,11 +110,16 @@ mod tests {
                        2  no
               answer   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdng
         "#]]
-        .assert_eq(&gate_card(&entry(&json!({"rawInput": {"command": command}})), now, Some(60)));
+        .assert_eq(&gate_card(
+            &entry(&json!({"rawInput": {"command": command}})),
+            Shortener::whole(),
+            now,
+            Some(60),
+        ));
         let edit = json!({"rawInput": {"filePath": "a.rs", "oldString": "one", "newString": "two"}});
         expect![[r#"
-            gate_01m7n5djg0fayvh8t5cxyjkdng  codex asks for approval, 3m ago
-              session  sess_01m7n5djg0fayvh8t5cxyjkdnf  "fix the login"
+            gate_yjkdng  codex asks for approval, 3m ago
+              session  sess_yjkdnf  "fix the login"
               folder   /srv/web
               request  Run a command?
                        a.rs
@@ -120,8 +127,8 @@ mod tests {
                        + two
               options  1  Allow once (yes)
                        2  no
-              answer   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdng
+              answer   lanyard answer gate_yjkdng
         "#]]
-        .assert_eq(&gate_card(&entry(&edit), now, None));
+        .assert_eq(&gate_card(&entry(&edit), Shortener::of::<&str>(&[]), now, None));
     }
 }

@@ -30,8 +30,22 @@ impl Shortener {
         Self { chars: (!WHOLE.load(Ordering::Relaxed)).then(|| short_chars(&ids)) }
     }
 
+    /// Shows ids whole: for text from which they are copied into scripts.
+    pub(crate) const fn whole() -> Self {
+        Self { chars: None }
+    }
+
     pub(crate) fn short<'a>(&self, id: &'a str) -> &'a str {
         self.chars.map_or(id, |chars| short(id, chars))
+    }
+
+    /// The short form with its kind, `sess_yjkdnf`. Commands take it as it stands.
+    pub(crate) fn named(&self, id: &impl ToString) -> String {
+        let id = id.to_string();
+        match id.rsplit_once('_') {
+            Some((kind, _)) if self.chars.is_some() => format!("{kind}_{}", self.short(&id)),
+            Some(_) | None => id,
+        }
     }
 }
 
@@ -104,6 +118,15 @@ mod tests {
             ["z4tqkff", "", "turn_01m7f3gs00fqqr28t5cy4tqkff"],
             "no command takes a part of a turn's"
         );
+    }
+
+    #[test]
+    fn ids_beside_each_other_keep_their_kind_and_differ() {
+        let (one, two) = ("sess_01m7f3gs00fqqr28t5cy4tqkff", "gate_01m7f3gs00fqqr28t5cz4tqkff");
+        let ids = Shortener::of(&[one, two]);
+        assert_eq!([ids.named(&one), ids.named(&two)], ["sess_y4tqkff", "gate_z4tqkff"]);
+        assert_eq!(Shortener::of(&[one]).named(&one), "sess_4tqkff");
+        assert_eq!(Shortener::whole().named(&one), one);
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn described(route: &Route, name: &str) -> Option<&'static str> {
         ("attach", "mode" | "after" | "last") => Some("Of `mode`, `after` and `last` send one."),
         (_, "after") if route.path.contains("notifications") => Some("Not together with `cursor`."),
         ("flow_events", "approvals") => Some(
-            "The gates of `approvals` the client knows of, separated by commas: with `wait_ms`, others are news.",
+            "The open approvals the client knows of, separated by commas: with `wait_ms`, others are news.",
         ),
         ("records_stream", "after") => {
             Some("The position of the last change that arrived; without it, only what comes.")

@@ -20,6 +20,7 @@ use crate::failure::{Exit, Failure};
 use crate::render::flow::{elapsed, status, tokens};
 use crate::render::flow_gate::{choices, commands, open_gate, question};
 use crate::render::flow_log::Narrator;
+use crate::render::ids::Shortener;
 use crate::render::text::one_line;
 
 const TICK: Duration = Duration::from_secs(1);
@@ -355,14 +356,14 @@ impl Live<'_> {
 /// The approval with its answers, for a prompt.
 pub(in crate::cli) fn tell_gate(context: &Context, entry: &FlowGateEntry) {
     let answers = choices(&entry.gate).join("\n  ");
-    context.out.question(&format!("{}  {answers}\n", question(entry, None)));
+    context.out.question(&format!("{}  {answers}\n", question(entry, Shortener::whole(), None)));
 }
 
 /// Without a terminal: the approval stays open, and the commands that answer it are printed.
 pub(in crate::cli) fn unasked(context: &Context, entry: &FlowGateEntry) -> Result<(), Failure> {
     if !context.out.is_json() {
         let commands = commands(&entry.gate);
-        let asked = question(entry, None);
+        let asked = question(entry, Shortener::whole(), None);
         context.out.question(&format!("{asked}no terminal to answer on; answer with one of\n{commands}"));
         context.out.note(&format!(
             "the flow waits; after that `lanyard flow watch {}` continues watching",

@@ -108,7 +108,8 @@ fn fits(wanted: &str, line: &str, before: char, ids: &Ids) -> Option<Ids> {
     let at = |text| id_at(text).filter(|_| !is_word(before));
     let (id, real) = match at(wanted) {
         Some(id) => (Some(id), at(line)),
-        None if is_word(before) => (None, None),
+        // Behind `_` it is the end of an id with its kind.
+        None if is_word(before) && before != '_' => (None, None),
         None => (short_at(wanted, true), short_at(line, false)),
     };
     if let Some(id) = id
@@ -181,6 +182,8 @@ mod tests {
                 .unwrap();
         assert!(line_fits("yj1dnf idle", "yjkdaa idle", &ids).is_some());
         assert!(line_fits("yj1dnf idle", "yjkdab idle", &ids).is_none());
+        assert!(line_fits("answer sess_yj1dnf", "answer sess_yjkdaa", &ids).is_some());
+        assert!(line_fits("answer sess_yj1dnf", "answer gate_yjkdaa", &ids).is_none());
         assert_eq!(
             with_ids("lanyard show yj1dnf", &line_fits("yj1dnf", "yjkdaa", &ids).unwrap()),
             "lanyard show yjkdaa"

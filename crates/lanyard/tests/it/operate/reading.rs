@@ -48,7 +48,7 @@ fn timeless(shown: &str) -> String {
 
 /// A transcript has speakers with their words, tools with results, diffs and ends of turns; `--full` the output too.
 #[test]
-fn a_session_reads_as_a_transcript() {
+fn fnd_n16_a_session_reads_as_a_transcript() {
     let stage = Stage::new();
     let script = "/think let me see\n/say! I will look.\n/run printf 'one\\ntwo\\n'\n/edit new.txt fresh\n/say! All done.";
     let session = stage.detached(script);
@@ -143,7 +143,7 @@ fn a_long_log_is_streamed_and_not_collected() {
 
 /// `diff` is the session's work, `--turn` one turn's, `--stat` the numbers.
 #[test]
-fn a_diff_is_what_the_session_did() {
+fn fnd_n16_a_diff_is_what_the_session_did() {
     let stage = Stage::new();
     stage.git();
     let session = stage.detached("/edit first.txt one");
@@ -175,7 +175,7 @@ fn a_diff_is_what_the_session_did() {
 
 /// A question is shown whole with its session, and answered at a prompt, by `gate` and by `answer`.
 #[test]
-fn a_question_is_shown_whole_and_answered_at_a_prompt() {
+fn fnd_n16_a_question_is_shown_whole_and_answered_at_a_prompt() {
     let stage = Stage::new();
     let nobody = typed(&stage, &["answer"], "");
     assert!(nobody.status.success() && text(&nobody.stderr).contains("no approval is open"));
@@ -184,13 +184,18 @@ fn a_question_is_shown_whole_and_answered_at_a_prompt() {
     stage.until(&session, |shown| shown["gates"] != json!([]));
     let shown = ok(&stage, &["approvals"]);
     let workspace = stage.workspace().display().to_string();
+    let end = &session[session.len() - 6..];
     for words in
-        [&long, &session, &workspace, "\"/ask May I", "scripted asks for approval, ", "1  ", "(allow_once)"]
+        [&long, end, &workspace, "\"/ask May I", "scripted asks for approval, ", "1  ", "(allow_once)"]
     {
         assert!(shown.contains(words), "{words:?} is missing in\n{shown}");
     }
+    assert!(!shown.contains(&session), "listings show short ids: {shown}");
+    assert!(ok(&stage, &["approvals", "--full-ids"]).contains(&session));
     let rows: Value = serde_json::from_str(&ok(&stage, &["approvals", "--json"])).unwrap();
     let row = &rows["items"][0];
+    let id = row["id"].as_str().unwrap();
+    assert!(shown.contains(&format!("answer   lanyard answer gate_{}\n", &id[id.len() - 6..])), "{shown}");
     assert_eq!(row["workspace"], json!(workspace), "{row:#}");
     assert!(row["session_title"].as_str().unwrap().starts_with("/ask May I"), "{row:#}");
 
@@ -209,7 +214,10 @@ fn a_question_is_shown_whole_and_answered_at_a_prompt() {
 
     let second = stage.detached("/ask And now?");
     stage.until(&second, |shown| shown["gates"] != json!([]));
-    let answered = typed(&stage, &["answer", &second], "d\n");
+    // As the page of approvals shows it.
+    let shown = ok(&stage, &["approvals"]);
+    let named = shown.lines().find_map(|line| line.trim().strip_prefix("answer   lanyard answer ")).unwrap();
+    let answered = typed(&stage, &["answer", named], "d\n");
     assert!(answered.status.success(), "{}", text(&answered.stderr));
     stage.until_at_rest(&second);
     assert!(ok(&stage, &["log", &second]).contains("permission: reject_once"));

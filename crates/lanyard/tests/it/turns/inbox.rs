@@ -152,7 +152,10 @@ fn the_command_line_sends_lists_and_changes() {
     let (listed, _) = run(&["inbox", id]);
     assert!(listed.contains("test it") && listed.contains("  next  "), "{listed}");
     run(&["inbox", id, "edit", turn.trim(), "--prompt", "test it twice"]);
-    run(&["inbox", id, "promote", turn.trim()]);
+    // As the listing shows it.
+    let short = listed.lines().last().unwrap().split(' ').next().unwrap();
+    assert!(short.len() == 6 && turn.trim().ends_with(short), "{listed}");
+    run(&["inbox", id, "promote", short]);
     run(&["inbox", id, "pause"]);
     let (json, told) = run(&["inbox", id, "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
