@@ -91,15 +91,16 @@ pub fn find(program: &str, path: &str) -> Option<PathBuf> {
         .find(|place| executable(place))
 }
 
-/// How long a program may take to say its version.
-const VERSION_WAIT: Duration = Duration::from_secs(3);
+/// How long a program may take to say its version. Generous: the first start of a large program (OpenCode has 150 MB) reads
+/// it from the disk.
+const VERSION_WAIT: Duration = Duration::from_secs(10);
 const VERSION_POLL: Duration = Duration::from_millis(10);
 /// Bytes of its answer that are read.
 const VERSION_BYTES_MAX: u64 = 4 * 1024;
 /// Characters of a version that are shown.
 const VERSION_CHARS_MAX: usize = 80;
 
-/// The first line of what a program says to `--version`; none when it fails or takes longer than 3 s. Blocks.
+/// The first line of what a program says to `--version`; none when it fails or takes longer than 10 s. Blocks.
 #[must_use]
 pub fn version(mut command: Command) -> Option<String> {
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

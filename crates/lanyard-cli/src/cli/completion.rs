@@ -1,6 +1,9 @@
-//! Completions while a command is typed: names of sessions, tasks, plans and the rest, from the daemon that runs.
+//! Completions while a command is typed: names of sessions, tasks, plans and the rest, from the daemon that runs; settings
+//! and their values, from the config.
 //!
 //! A completion starts no daemon, prints no error, waits for at most [`WAIT`] and offers at most [`CANDIDATES_MAX`].
+
+mod settings;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,11 +12,12 @@ use std::time::Duration;
 use clap::Arg;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
-use lanyard_api::types::{AgentList, NameMatches, NamedItem};
+use lanyard_api::types::{AgentList, InboxView, NameMatches, NamedItem, TurnList};
 use lanyard_client::{Route, inside};
 use lanyard_core::naming::{NameKind, SHORT_CHARS, short};
 
 use super::{Global, help};
+use crate::client::Client;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{fit, one_line};
@@ -31,6 +35,12 @@ const HELP_COLUMNS: usize = 60;
 enum ValueSource {
     Names(&'static [NameKind]),
     Agents,
+    /// Turns of the session that the words behind this command name.
+    Turns(&'static str),
+    /// Turns that wait in the inbox of that session.
+    WaitingTurns,
+    Settings,
+    SettingValues,
 }
 
 /// Answers a shell that asks for completions. `false`: this is an ordinary command.
@@ -79,6 +89,11 @@ fn source(path: &[&str], arg: &Arg) -> Option<ValueSource> {
     let value = arg.get_value_names().and_then(|names| names.first()).map(clap::builder::Str::as_str);
     let kinds: &'static [NameKind] = match (path, arg.get_id().as_str(), value.unwrap_or_default()) {
         (_, "agent", _) if !arg.is_positional() => return Some(ValueSource::Agents),
+        (["config", "get" | "set"], "key", _) => return Some(ValueSource::Settings),
+        (["config", "set"], "value", _) => return Some(ValueSource::SettingValues),
+        (["diff"], "turn", _) => return Some(ValueSource::Turns("diff")),
+        (["log"], "since", _) => return Some(ValueSource::Turns("log")),
+        (["inbox", _], "turn" | "turns", _) => return Some(ValueSource::WaitingTurns),
         (["token" | "memory", "rm" | "show" | "forget", ..], ..) | (_, "native", _) => return None,
         (["flow", "run" | "review" | "begin", ..], _, "PLAN") => return None,
         (["notifications", ..], _, "ID" | "IDS") => &[Notification],
@@ -115,28 +130,82 @@ fn read(source: ValueSource, typed: &str) -> Result<Vec<(String, String)>, Failu
         return Ok(Vec::new());
     }
     let context = context()?;
+    let alone = |value: String| value.starts_with(typed).then_some((value, String::new()));
+    let config = || Ok::<_, Failure>(context.config_file()?.config);
+    match source {
+        ValueSource::Settings => {
+            return Ok(settings::keys(&config()?).into_iter().filter_map(alone).collect());
+        }
+        ValueSource::SettingValues => {
+            let key = word_after("set").unwrap_or_default();
+            return Ok(settings::values(&config()?, &key).into_iter().filter_map(alone).collect());
+        }
+        ValueSource::Names(_) | ValueSource::Agents | ValueSource::Turns(_) | ValueSource::WaitingTurns => {}
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Ok(Vec::new()) };
     let asked = async {
-        let Some(mut client) = context.client_if_running().await? else { return Ok(Vec::new()) };
-        match source {
-            ValueSource::Agents => {
-                let list: AgentList = client.get(&Route::to(&["agents"])).await?;
-                let names = list.agents.into_iter().map(|agent| agent.name);
-                Ok(names.filter(|name| name.starts_with(typed)).map(|name| (name, String::new())).collect())
-            }
-            ValueSource::Names(kinds) => {
-                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-                let route = Route::to(&["ids"])
-                    .with("kind", Some(kinds.join(",")))
-                    .with("starting", Some(typed))
-                    .with("limit", Some(CANDIDATES_MAX));
-                let found: NameMatches = client.get(&route).await?;
-                Ok(found.items.iter().filter_map(|item| offered(item, typed)).collect())
-            }
+        match context.client_if_running().await? {
+            Some(mut client) => ask(&mut client, source, typed).await,
+            None => Ok(Vec::new()),
         }
     };
     runtime.block_on(async { tokio::time::timeout(WAIT, asked).await.unwrap_or_else(|_| Ok(Vec::new())) })
+}
+
+/// Values that the daemon knows.
+async fn ask(
+    client: &mut Client<'_>,
+    source: ValueSource,
+    typed: &str,
+) -> Result<Vec<(String, String)>, Failure> {
+    match source {
+        ValueSource::Agents => {
+            let list: AgentList = client.get(&Route::to(&["agents"])).await?;
+            let names = list.agents.into_iter().map(|agent| agent.name);
+            Ok(names.filter(|name| name.starts_with(typed)).map(|name| (name, String::new())).collect())
+        }
+        ValueSource::Names(kinds) => {
+            let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+            let route = Route::to(&["ids"])
+                .with("kind", Some(kinds.join(",")))
+                .with("starting", Some(typed))
+                .with("limit", Some(CANDIDATES_MAX));
+            let found: NameMatches = client.get(&route).await?;
+            Ok(found.items.iter().filter_map(|item| offered(item, typed)).collect())
+        }
+        ValueSource::Turns(command) => {
+            let Some(session) = word_after(command) else { return Ok(Vec::new()) };
+            let route = Route::to(&["sessions", &session, "turns"]).with("limit", Some(CANDIDATES_MAX));
+            let list: TurnList = client.get(&route).await?;
+            let turns = list.turns.iter().map(|row| (row.turn.to_string(), row.prompt_preview.as_str()));
+            // What `log --since` takes may also be a time: there the end of an id has its kind.
+            let kind = if command == "log" { "turn_" } else { "" };
+            Ok(turns.filter_map(|(turn, prompt)| offered_turn(kind, &turn, prompt, typed)).collect())
+        }
+        ValueSource::WaitingTurns => {
+            let Some(session) = word_after("inbox") else { return Ok(Vec::new()) };
+            let inbox: InboxView = client.get(&Route::to(&["sessions", &session, "inbox"])).await?;
+            let turns = inbox.turns.iter().map(|waiting| (waiting.turn.to_string(), waiting.prompt.as_str()));
+            Ok(turns.filter_map(|(turn, prompt)| offered_turn("", &turn, prompt, typed)).collect())
+        }
+        ValueSource::Settings | ValueSource::SettingValues => Ok(Vec::new()),
+    }
+}
+
+/// The end of a turn's id, or all of it where that was begun, and the message beside it.
+fn offered_turn(kind: &str, turn: &str, prompt: &str, typed: &str) -> Option<(String, String)> {
+    let names = [format!("{kind}{}", short(turn, SHORT_CHARS)), turn.to_owned()];
+    let value = names.into_iter().find(|name| name.starts_with(typed))?;
+    Some((value, fit(&one_line(prompt), HELP_COLUMNS)))
+}
+
+/// The first word behind a command in the line that is typed, options left out.
+fn word_after(command: &str) -> Option<String> {
+    let words = std::env::args_os().filter_map(|word| word.into_string().ok());
+    // The line begins behind `--`.
+    let line = words.skip_while(|word| word != "--").skip(1);
+    line.skip_while(|word| word != command).skip(1).find(|word| !word.starts_with('-'))
 }
 
 /// The name that what was typed begins, the most telling first, and the words beside it.
@@ -235,6 +304,11 @@ mod tests {
         assert_eq!(of(&["flow", "show"], "flow"), Some(ValueSource::Names(&[NameKind::Flow])));
         assert_eq!(of(&["answer"], "what"), Some(ValueSource::Names(&[NameKind::Gate, NameKind::Session])));
         assert_eq!(of(&["mailbox", "ack"], "mail"), Some(ValueSource::Names(&[NameKind::Mail])));
+        assert_eq!(of(&["config", "set"], "key"), Some(ValueSource::Settings));
+        assert_eq!(of(&["config", "set"], "value"), Some(ValueSource::SettingValues));
+        assert_eq!(of(&["diff"], "turn"), Some(ValueSource::Turns("diff")));
+        assert_eq!(of(&["log"], "since"), Some(ValueSource::Turns("log")));
+        assert_eq!(of(&["inbox", "order"], "turns"), Some(ValueSource::WaitingTurns));
         assert_eq!(of(&["token", "rm"], "id"), None);
         assert_eq!(of(&["run"], "prompt"), None);
     }

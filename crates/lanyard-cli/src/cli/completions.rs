@@ -8,8 +8,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-The script asks `lanyard` itself while you type, so names of sessions, tasks, plans, flows, approvals
-and agents complete too. Without a daemon only commands and options do.
+The script asks `lanyard` itself while you type, so names of sessions, turns, tasks, plans, flows,
+approvals and agents complete too, and settings with their values. Without a daemon only commands,
+options and settings do.
 
 Examples:
   echo 'source <(lanyard completions bash)' >> ~/.bashrc

@@ -21,7 +21,7 @@ Examples:
 pub(super) struct Demo {
     /// Message to the agent; it also takes the steps of docs/scripted-agent.md
     #[arg(default_value = "show me around")]
-    prompt: String,
+    prompt: Vec<String>,
     /// Do not wait: print the session's id
     #[arg(long, short)]
     detach: bool,
@@ -31,7 +31,8 @@ impl Demo {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut words = vec!["run", "--agent", DEMO];
         words.extend(self.detach.then_some("--detach"));
-        words.extend(["--", &self.prompt]);
+        words.push("--");
+        words.extend(self.prompt.iter().map(String::as_str));
         // A shorthand for `run`, and so read by it.
         let read = Run::augment_args(clap::Command::new("run")).try_get_matches_from(words);
         let run = read.and_then(|matches| Run::from_arg_matches(&matches));

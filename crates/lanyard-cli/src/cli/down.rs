@@ -2,15 +2,22 @@
 
 use std::time::Duration;
 
-use crate::context::Context;
+use lanyard_core::session::OperatorState;
+use serde_json::json;
+
+use crate::context::{Context, daemon_status};
 use crate::failure::Failure;
 use crate::launch::is_free;
+use crate::render::text::count;
 
+/// How long the daemon may take to count what runs. It is ended all the same.
+const COUNT_WAIT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
 const POLLS_MAX: u32 = 500;
 
 const EXAMPLES: &str = "\
-Sessions stay where they are: the next daemon goes on with them.
+Sessions stay where they are. Agents at work keep running, and the next daemon takes them over;
+`lanyard halt` stops them.
 
 Examples:
   lanyard down
@@ -24,12 +31,52 @@ pub(super) struct Down {}
 impl Down {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let Self {} = self;
+        let left = LeftBehind::count(context).await;
         let ended = end(context).await?;
         if context.out.is_json() {
-            return context.out.json(&serde_json::json!({ "running": false }));
+            let LeftBehind { working, waiting } = left;
+            return context.out.json(&json!({ "running": false, "working": working, "waiting": waiting }));
         }
-        context.out.note(if ended { "the daemon has ended" } else { "no daemon is running" });
+        context.out.note(&if ended { left.sentence() } else { "no daemon is running".to_owned() });
         Ok(())
+    }
+}
+
+/// Sessions that a daemon leaves to the next one.
+#[derive(Debug, Default)]
+struct LeftBehind {
+    /// A turn is running.
+    working: u64,
+    /// An approval is open, or something else waits for a person.
+    waiting: u64,
+}
+
+impl LeftBehind {
+    /// Zero of a daemon that does not answer.
+    async fn count(context: &Context) -> Self {
+        let asked = async {
+            let mut client = context.client_if_running().await.ok()??;
+            daemon_status(&mut client).await.ok()
+        };
+        let Ok(Some(status)) = tokio::time::timeout(COUNT_WAIT, asked).await else { return Self::default() };
+        let of = |state| {
+            let found = status.operator_states.iter().find(|count| count.operator_state == state);
+            found.map_or(0, |count| count.sessions)
+        };
+        Self { working: of(OperatorState::Working), waiting: of(OperatorState::NeedsAnswer) }
+    }
+
+    fn sentence(&self) -> String {
+        let sessions = |number: u64| count(number, "session");
+        let left = match (self.working, self.waiting) {
+            (0, 0) => return "the daemon has ended".to_owned(),
+            (working, 0) => format!("{} at work", sessions(working)),
+            (0, waiting) => format!("{} waiting for you", sessions(waiting)),
+            (working, waiting) => format!("{} at work and {waiting} waiting for you", sessions(working)),
+        };
+        format!(
+            "the daemon has ended; the agents of {left} keep running, and `lanyard up --detach` takes them over"
+        )
     }
 }
 

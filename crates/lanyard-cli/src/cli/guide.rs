@@ -6,7 +6,7 @@ use lanyard_api::types::{GuidanceList, NewGuidance};
 use lanyard_core::session::{Note, NoteStatus};
 use lanyard_core::{NoteId, Outcome};
 
-use super::target::{Target, text_or_stdin};
+use super::target::{Target, words_or_stdin};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::render::text::one_line;
@@ -40,8 +40,9 @@ Exit codes with --wait: 0 the agent has read it, 1 withdrawn or expired, 4 not w
 pub(super) struct Guide {
     #[command(flatten)]
     target: Target,
-    /// What the agent should know; `-` reads it from stdin
-    text: String,
+    /// What the agent should know, quoted or not; `-` reads it from stdin
+    #[arg(required = true)]
+    text: Vec<String>,
     /// Wait until the agent has read it, and print when it was delivered
     #[arg(long)]
     wait: bool,
@@ -52,7 +53,7 @@ pub(super) struct Guide {
 
 impl Guide {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let guidance = NewGuidance { text: text_or_stdin(self.text)? };
+        let guidance = NewGuidance { text: words_or_stdin(&self.text)? };
         let outcome = self.target.change(context, &["guidance"], &guidance).await?;
         let id = outcome.note.map(|note| note.to_string());
         context.out.receipt(&outcome, id.as_deref(), &carried(&outcome))?;

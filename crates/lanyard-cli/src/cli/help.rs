@@ -44,7 +44,34 @@ pub(super) fn command() -> clap::Command {
         chapters.join("\n"),
         Exit::help()
     );
-    Cli::command().help_template(template)
+    with_flowing_help(Cli::command().help_template(template))
+}
+
+/// The command with the text behind its options in paragraphs that wrap at the width of the terminal.
+fn with_flowing_help(command: clap::Command) -> clap::Command {
+    let text = command.get_after_help().map(ToString::to_string);
+    let command = match text {
+        Some(text) => command.after_help(flowing(&text)),
+        None => command,
+    };
+    command.mut_subcommands(with_flowing_help)
+}
+
+/// A text with each paragraph in one line. Lines that are indented, and what stands behind a colon, keep their place.
+fn flowing(text: &str) -> String {
+    let mut flowing = String::new();
+    let mut before = "";
+    for line in text.lines() {
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        if is_prose(before) && is_prose(line) && !before.ends_with(':') {
+            flowing.push(' ');
+        } else if !flowing.is_empty() {
+            flowing.push('\n');
+        }
+        flowing.push_str(line);
+        before = line;
+    }
+    flowing
 }
 
 fn chapter<T: Subcommand>(title: &str) -> String {
@@ -65,6 +92,31 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    /// FND-N16: text that was broken for one width is torn at every other.
+    #[test]
+    fn fnd_n16_help_wraps_at_the_width_of_the_terminal() {
+        assert_eq!(
+            flowing("One\ntwo.\n\nThree:\n  a\n  b\nFour:\nfive\nsix"),
+            "One two.\n\nThree:\n  a\n  b\nFour:\nfive six"
+        );
+        let mut whole = command();
+        whole.build();
+        let mut all = vec![whole];
+        while let Some(command) = all.pop() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert_eq!(text, flowing(&text), "{}", command.get_name());
+            let mut narrow = command.clone().term_width(60);
+            for line in narrow.render_help().to_string().lines() {
+                // Names of options and examples are not broken.
+                if line.starts_with(' ') || line.starts_with("Usage: ") {
+                    continue;
+                }
+                assert!(line.chars().count() <= 60, "{}: {line}", command.get_name());
+            }
+            all.extend(command.get_subcommands().cloned());
+        }
     }
 
     #[test]

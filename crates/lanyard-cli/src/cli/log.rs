@@ -8,7 +8,7 @@ use super::duration::duration_ms;
 use super::follow::Mark;
 use super::printer::{EventSink, Printer, page};
 use super::target::Target;
-use super::turn_list::turns_started;
+use super::turn_list::{turn_named, turns_started};
 use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
@@ -46,7 +46,8 @@ pub(super) struct Log {
     /// Show the input and the output of tools, and diffs of any length
     #[arg(long)]
     full: bool,
-    /// Begin here: a duration (30m), a time or day (2026-11-18T10:00:00Z), `turn` for the last turn, or a turn's id
+    /// Begin here: a duration (30m), a time or day (2026-11-18T10:00:00Z), `turn` for the last turn, or a turn's id or the
+    /// end of it (`turn_yjkdnt`)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     since: Option<Since>,
     #[command(flatten)]
@@ -128,7 +129,10 @@ async fn position(client: &mut Client<'_>, view: &SessionView, since: &Since) ->
         Since::LastTurn | Since::Turn(_) => {
             let turns = turns_started(client, &id).await?;
             let turn = match since {
-                Since::Turn(named) => turns.iter().find(|row| row.turn.to_string() == *named),
+                Since::Turn(named) => {
+                    let meant = turn_named(&turns.iter().map(|row| row.turn).collect::<Vec<_>>(), named)?;
+                    turns.iter().find(|row| row.turn == meant)
+                }
                 Since::Ago(_) | Since::At(_) | Since::LastTurn => turns.last(),
             };
             let started = turn.and_then(|row| row.started_seq).ok_or_else(|| {
@@ -270,6 +274,8 @@ mod tests {
             ("2026-11-18T10:00:00Z", at("2026-11-18T10:00:00Z")),
             ("2026-11-18", at("2026-11-18T00:00:00Z")),
             ("turn", Since::LastTurn),
+            // Without its kind the end of an id could be a word or a time.
+            ("turn_yjkdnt", Since::Turn("turn_yjkdnt".to_owned())),
             ("turn_01m7n5djg0fayvh8t5cxyjkdnt", Since::Turn("turn_01m7n5djg0fayvh8t5cxyjkdnt".to_owned())),
         ] {
             assert_eq!(since(text), Ok(expected), "{text}");

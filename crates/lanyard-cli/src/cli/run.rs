@@ -9,7 +9,7 @@ use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
 
 use super::memory::flags::MemoryFlags;
-use super::target::{folder, new_name, text_or_stdin};
+use super::target::{folder, new_name, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use super::worktree::{WorktreeFlags, create};
 use crate::chosen_agent::chosen;
@@ -20,13 +20,16 @@ use crate::render::text::{fit, one_line};
 /// Columns of the title a session gets from its prompt.
 const TITLE_COLUMNS: usize = 72;
 
+/// The beginning of the warning about a session whose names could be those of another conversation.
+const NEW_CONVERSATION: &str = "a new conversation begins";
+
 const ABOUT: &str = "\
 The agent's messages go to stdout; tool calls, approvals and costs to stderr. Approvals are answered
 here, or from anywhere with `lanyard answer`. Ctrl-C asks whether to detach, cancel or
 stop; the agent works on when you leave, and outlives the daemon too.
 
 Examples:
-  lanyard run \"fix the failing login test\"
+  lanyard run fix the failing login test
   lanyard run --name login \"fix the failing login test\" && lanyard show login
   lanyard run --agent opencode --cwd ~/src/web --detach \"update the dependencies\"
   lanyard run --worktree \"try another parser\"
@@ -39,8 +42,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
 pub(super) struct Run {
-    /// Message to the agent; `-` reads it from stdin
-    prompt: String,
+    /// Message to the agent, quoted or not; `-` reads it from stdin
+    #[arg(required = true)]
+    prompt: Vec<String>,
     /// The agent, as `lanyard agents` lists them [default: the config's default, or its only agent]
     #[arg(long)]
     agent: Option<String>,
@@ -67,7 +71,7 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let prompt = text_or_stdin(self.prompt)?;
+        let prompt = words_or_stdin(&self.prompt)?;
         let workspace = folder(self.cwd, "--cwd")?;
         let mut client = context.client().await?;
         let list: AgentList = client.get(&Route::to(&["agents"])).await?;
@@ -90,7 +94,9 @@ impl Run {
         let id = made.session.to_string();
         let turn = NewTurn { prompt, ..NewTurn::default() };
         let route = Route::to(&["sessions", &id, "turns"]);
-        let started: Outcome = client.post_part("turn", &route, &turn).await?;
+        let mut started: Outcome = client.post_part("turn", &route, &turn).await?;
+        // The session was made for this turn and has no older conversation.
+        started.warnings.retain(|warning| !warning.starts_with(NEW_CONVERSATION));
         if self.detach {
             return context.out.receipt(&started, Some(&id), &format!("{agent} works on it"));
         }

@@ -5,7 +5,7 @@ use lanyard_api::types::{NewTurn, TurnReceipt};
 use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
 
 use super::memory::flags::MemoryFlags;
-use super::target::{Target, text_or_stdin};
+use super::target::{Target, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -44,8 +44,9 @@ Examples:
 pub(super) struct Send {
     #[command(flatten)]
     target: Target,
-    /// Message to the agent; `-` reads it from stdin
-    prompt: String,
+    /// Message to the agent, quoted or not; `-` reads it from stdin
+    #[arg(required = true)]
+    prompt: Vec<String>,
     /// Do not wait: print the turn's id
     #[arg(long, short)]
     detach: bool,
@@ -92,7 +93,7 @@ pub(super) fn when_name(delivery: Delivery) -> &'static str {
 impl Send {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let turn = NewTurn {
-            prompt: text_or_stdin(self.prompt)?,
+            prompt: words_or_stdin(&self.prompt)?,
             client_turn_id: self.client_turn_id,
             delivery: self.when.filter(|when| *when != Delivery::Reject),
             again: self.again,

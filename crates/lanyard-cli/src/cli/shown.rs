@@ -109,6 +109,36 @@ fn the_help_shows_only_commands_that_are_understood() {
     assert!(misread.is_empty(), "{}", misread.join("\n"));
 }
 
+/// All text of the source files below a folder.
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            text.push_str(&sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+    text
+}
+
+/// A code that no command has any more would be looked for in vain.
+#[test]
+fn the_codes_of_the_troubleshooting_page_exist() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(manifest.join("../../docs/troubleshooting.md")).unwrap();
+    let (_, table) = page.split_once("## Codes of the command line").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    let cells = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let codes: Vec<&str> = cells.flat_map(|cell| cell.trim_end_matches('`').split("`, `")).collect();
+    assert!(codes.len() > 12, "{codes:?}");
+    let sources = sources(&manifest.join("src"));
+    for code in codes {
+        assert!(sources.contains(&format!("\"{code}\"")), "no command has the code {code}");
+    }
+}
+
 #[test]
 fn a_line_is_split_as_a_shell_does_it() {
     let split = |line| invocations(line);

@@ -104,6 +104,11 @@ fn at_home(path: PathBuf) -> PathBuf {
     }
 }
 
+/// Text in one or several words, as it was typed with or without quotes; all of stdin for `-` alone.
+pub(super) fn words_or_stdin(words: &[String]) -> Result<String, Failure> {
+    text_or_stdin(words.join(" "))
+}
+
 /// Text from the command line, or all of stdin for `-`.
 pub(super) fn text_or_stdin(text: String) -> Result<String, Failure> {
     if text != "-" {

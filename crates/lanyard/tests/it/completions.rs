@@ -37,9 +37,14 @@ fn has(shell: &str) -> bool {
     found.is_ok()
 }
 
+/// Agents with a model each.
+const AGENTS: &str = "\
+    [agents.claude]\ndriver = \"claude\"\ncommand = [\"claude\"]\nmodel = \"opus-5\"\n\
+    [agents.gemini]\ndriver = \"acp\"\ncommand = [\"gemini\"]\nmodel = \"flash-4\"\n";
+
 /// A daemon with a session, a plan with a task, and the end of the session's id.
 fn stage() -> (Daemon, String) {
-    let daemon = Daemon::start(Setup::default());
+    let daemon = Daemon::start(Setup::default().config(AGENTS));
     let ok = |words: &[&str]| {
         let output = daemon.lanyard(words);
         assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
@@ -70,7 +75,7 @@ fn bash(daemon: &Daemon, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bash_completes_names_of_everything_from_the_daemon() {
+fn fnd_n16_bash_completes_names_of_everything_from_the_daemon() {
     let (daemon, end) = stage();
     for (words, wanted) in [
         (&["lanyard", "show", "log"][..], "login-fix"),
@@ -82,6 +87,10 @@ fn bash_completes_names_of_everything_from_the_daemon() {
         (&["lanyard", "plan", "show", "sh"], "shop"),
         (&["lanyard", "task", "show", ""], "shop/api"),
         (&["lanyard", "task", "cancel", "ap"], "api"),
+        (&["lanyard", "config", "get", "agents.cl"], "agents.claude.abort_on_timeout"),
+        (&["lanyard", "config", "set", "agents.claude.model", "f"], "flash-4"),
+        (&["lanyard", "config", "set", "agents.claude.model", ""], "flash-4"),
+        (&["lanyard", "config", "set", "daemon.default_agent", "g"], "gemini"),
     ] {
         // Options follow where nothing is typed.
         assert_eq!(bash(&daemon, words).first().map(String::as_str), Some(wanted), "{words:?}");
@@ -97,11 +106,41 @@ fn a_completion_starts_no_daemon_and_prints_no_error() {
     let (daemon, _) = stage();
     daemon.terminate();
     assert_eq!(bash(&daemon, &["lanyard", "show", "log"]), Vec::<String>::new());
+    // Settings are in the file.
+    assert_eq!(bash(&daemon, &["lanyard", "config", "set", "agents.claude.model", "o"]), ["opus-5"]);
     assert_eq!(bash(&daemon, &["lanyard", "--data-dir", "/dev/null/x", "show", "l"]), Vec::<String>::new());
     assert_eq!(daemon.lanyard(&["ls"]).status.code(), Some(3), "no daemon was started");
     // An unknown shell gets nothing, and no words that a shell would take for candidates.
     let output = in_shell(&daemon, &["bash"], "LANYARD_COMPLETE=what lanyard -- lanyard show");
     assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
+}
+
+/// Turns go by the end of their ids, those of the inbox by the same.
+#[test]
+fn bash_completes_turns_of_the_session_that_is_named() {
+    let (daemon, _) = stage();
+    let send = |words: &[&str]| {
+        let output = daemon.lanyard(&[&["send", "login-fix", "--detach"], words].concat());
+        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    };
+    let (running, waiting) = (send(&["build it"]), send(&["--when", "next", "test it"]));
+    let end = |id: &str| id[id.len() - 6..].to_owned();
+    for (words, wanted) in [
+        (&["lanyard", "diff", "login-fix", "--turn", ""][..], [end(&waiting), end(&running)].to_vec()),
+        (
+            &["lanyard", "log", "login-fix", "--since", &format!("turn_{}", &end(&running)[..4])],
+            vec![format!("turn_{}", end(&running))],
+        ),
+        (&["lanyard", "log", "login-fix", "--since", &running[..31]], vec![running.clone()]),
+        (&["lanyard", "inbox", "login-fix", "rm", &end(&waiting)[..3]], vec![end(&waiting)]),
+        (&["lanyard", "inbox", "login-fix", "rm", &end(&running)], vec![]),
+        (&["lanyard", "diff", "--turn", "x"], vec![]),
+    ] {
+        // Options follow where nothing is typed.
+        let offered = bash(&daemon, words).into_iter().filter(|word| !word.starts_with('-'));
+        assert_eq!(offered.collect::<Vec<_>>(), wanted, "{words:?}");
+    }
 }
 
 #[test]
@@ -121,7 +160,8 @@ fn zsh_completes_names_at_its_prompt() {
             zpty -r -m shell seen '*GOT\[lan*\]*'
             print -r -- "${seen##*GOT}"
         done"#;
-    let words = ["show log", "task show sh", "run --agent de", "stop Fix"];
+    let words =
+        ["show log", "task show sh", "run --agent de", "stop Fix", "config set agents.claude.model fl"];
     let script = format!("set -- {}\n{script}", words.map(|word| format!("'{word}'")).join(" "));
     let output = in_shell(&daemon, &["zsh", "-f"], &script);
     let seen = text(&output.stdout);
@@ -129,6 +169,7 @@ fn zsh_completes_names_at_its_prompt() {
         "[lanyard show login-fix",
         "[lanyard task show shop/api",
         "[lanyard run --agent demo",
+        "[lanyard config set agents.claude.model flash-4",
         "Fix\\ the\\ login",
     ] {
         assert!(seen.contains(wanted), "{wanted}: {seen} {}", text(&output.stderr));
@@ -151,5 +192,6 @@ fn fish_completes_names_with_their_titles() {
     assert_eq!(complete(&format!("lanyard show {}", &end[..4])), format!("{end}\tFix the login (beginning)"));
     assert_eq!(complete("lanyard task show sh"), "shop/api\tthe api (pending)");
     assert_eq!(complete("lanyard plan show ").lines().next(), Some("shop\tThe shop (draft)"));
+    assert_eq!(complete("lanyard config set agents.gemini.model o"), "opus-5");
     assert!(complete("lanyard stop Fix").starts_with("Fix the login\t"), "{}", complete("lanyard stop Fix"));
 }

@@ -36,7 +36,7 @@ fn end(id: &str, chars: usize) -> &str {
 }
 
 #[test]
-fn a_session_is_called_by_its_id_a_part_of_it_an_alias_its_title_last_and_the_folder() {
+fn fnd_n16_a_session_is_called_by_its_id_a_part_of_it_an_alias_its_title_last_and_the_folder() {
     let daemon = Daemon::start(Setup::default());
     let first =
         ok(&daemon, &["new", "--title", "Fix the login test", "--alias", "login", "--workspace", "."]);
@@ -119,7 +119,7 @@ fn an_unknown_name_is_refused_with_the_nearest_ones() {
 }
 
 #[test]
-fn a_task_is_called_by_its_key_and_a_plan_by_its_title() {
+fn fnd_n16_a_task_is_called_by_its_key_and_a_plan_by_its_title() {
     let daemon = Daemon::start(Setup::default());
     let plan = |name: &str| {
         let title = format!("The {name}");
@@ -180,7 +180,9 @@ fn listings_show_short_ids_and_json_whole_ones() {
 fn a_name_that_is_taken_in_the_folder_is_refused_before_anything_starts() {
     let daemon = Daemon::start(Setup::default());
     let run = ["run", "--agent", "demo", "--name", "login", "--detach", "fix it"];
-    let id = ok(&daemon, &run);
+    let begun = daemon.lanyard(&run);
+    assert_eq!(text(&begun.stderr), "demo works on it\n");
+    let id = text(&begun.stdout).trim().to_owned();
     let shown: Value = serde_json::from_str(&ok(&daemon, &["show", "login", "--json"])).unwrap();
     assert_eq!(shown["id"], id.as_str());
     let (problem, _) = no(&daemon, &run);

@@ -2,6 +2,7 @@
 //! way back to an agent and to a workspace. The agent is `lanyard scripted-agent`, a real process.
 
 mod checks;
+mod frictions;
 mod gates;
 mod reading;
 mod resuming;

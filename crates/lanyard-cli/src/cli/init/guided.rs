@@ -9,6 +9,7 @@ use crate::cli::{hook, service};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::hook::Harness;
+use crate::render::wrap::wrap;
 
 /// Questions about one thing before it is given up.
 const TRIES_MAX: u32 = 5;
@@ -57,10 +58,12 @@ async fn how_to_run(context: &Context) -> Result<RunsAs, Failure> {
                 return Ok(RunsAs::Service);
             }
         }
-        Some(why) => context.out.question(&format!(
-            "The daemon cannot be a service here: {}. It runs until the machine stops.\n",
-            crate::render::text::one_line(&why)
-        )),
+        Some(why) => {
+            let why = crate::render::text::one_line(&why);
+            let text =
+                format!("The daemon cannot be a service here: {why}. It runs until the machine stops.");
+            context.out.question(&format!("{}\n", on_screen(context, &text)));
+        }
     }
     Ok(if yes(context, "Start the daemon now?", true)? { RunsAs::Daemon } else { RunsAs::Nothing })
 }
@@ -125,10 +128,15 @@ fn yes(context: &Context, question: &str, default: bool) -> Result<bool, Failure
 }
 
 fn answer(context: &Context, question: &str) -> Result<String, Failure> {
-    asked(context, question)?.ok_or_else(|| {
+    asked(context, &format!("{} ", on_screen(context, question)))?.ok_or_else(|| {
         context.out.question("\n");
         Failure::local("start_declined", "the answers ended; nothing was written", "run `lanyard` again")
     })
+}
+
+/// Text in rows as wide as the terminal, broken between words.
+fn on_screen(context: &Context, text: &str) -> String {
+    wrap(text, context.out.columns.unwrap_or(usize::MAX), "", "").join("\n")
 }
 
 fn given_up() -> Failure {

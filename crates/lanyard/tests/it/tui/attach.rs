@@ -237,7 +237,7 @@ fn a_read_only_screen_and_a_list_to_choose_from() {
 
 /// Tool output and diffs open and close, prompts are recalled, and the line is edited as in a shell.
 #[test]
-fn tools_open_prompts_come_back_and_the_line_is_edited() {
+fn fnd_n16_tools_open_prompts_come_back_and_the_line_is_edited() {
     let stage = Stage::new();
     let id = stage.detached("/run printf 'alpha\\nbeta\\n'\n/edit new.txt fresh\n/say ready");
     stage.until_at_rest(&id);

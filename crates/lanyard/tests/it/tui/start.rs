@@ -31,6 +31,10 @@ impl Machine {
     }
 
     fn lanyard(&self, words: &[&str]) -> Terminal {
+        self.lanyard_on((140, 50), words)
+    }
+
+    fn lanyard_on(&self, screen: (u16, u16), words: &[&str]) -> Terminal {
         let path = format!("{}:/usr/bin:/bin", self.folder.path().join("bin").display());
         let home = self.folder.path().to_str().unwrap();
         // What the daemon starts is found by this when the test is over.
@@ -50,7 +54,7 @@ impl Machine {
             ("CLAUDE_CODE_OAUTH_TOKEN", ""),
             ("LANYARD_SESSION", ""),
         ];
-        Terminal::with_env(&self.daemon, words, &env, (140, 50))
+        Terminal::with_env(&self.daemon, words, &env, screen)
     }
 
     /// A manager that starts the daemon when it is told to start the unit; the file of its calls.
@@ -201,6 +205,20 @@ fn answers_that_make_no_sense_are_asked_again_and_a_no_writes_nothing() {
     let shown = terminal.until_shows("[start_declined]");
     assert_eq!(terminal.ended(), Some(1), "{shown}");
     assert!(!machine.daemon.config().exists());
+}
+
+/// Questions are longer than a narrow terminal is wide: they are broken between words.
+#[test]
+fn on_a_narrow_terminal_questions_break_between_words() {
+    let machine = Machine::new(&["codex"]);
+    let mut terminal = machine.lanyard_on((64, 50), &[]);
+    let shown = terminal.until_shows("[y/N]");
+    let (_, question) = shown.split_once("Install hooks").unwrap();
+    let sentence: Vec<&str> = question.split_whitespace().collect();
+    let end = "They deliver stops and guidance to its own tools. [y/N]";
+    assert!(sentence.join(" ").ends_with(end), "{shown}");
+    terminal.press("\u{3}");
+    assert_ne!(terminal.ended(), Some(0));
 }
 
 /// Without an agent nothing is asked about agents, and the built-in one is named, not chosen.
