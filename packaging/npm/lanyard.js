@@ -4,6 +4,7 @@
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
+const { isatty } = require('node:tty');
 
 const platform = `${process.platform}-${process.arch}`;
 const { optionalDependencies } = require('../package.json');
@@ -27,8 +28,9 @@ try {
 
 const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
 
-// A terminal sends its signals to this process and to the program; sent on, they would arrive twice.
-const fromTerminal = process.stdin.isTTY ? ['SIGINT', 'SIGQUIT'] : [];
+// A terminal sends its signals to this process and to the program; sent on, they would arrive twice. `process.stdin` is not
+// touched: it would make a pipe non-blocking for the program too, which then reads nothing.
+const fromTerminal = isatty(0) ? ['SIGINT', 'SIGQUIT'] : [];
 for (const signal of ['SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
     if (!fromTerminal.includes(signal)) child.kill(signal);

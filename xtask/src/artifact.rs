@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::process;
@@ -22,6 +22,15 @@ pub(crate) fn build(profile: &str, has_dashboard: bool) -> Result<String> {
         command.env("LANYARD_DASHBOARD_BUILT", "1");
     }
     process::read(&mut command)
+}
+
+/// The program in a build that the tests share. Features of dependencies are chosen by all that is built at once, so a build
+/// of this program alone would compile most dependencies a second time.
+pub(crate) fn of_tests() -> Result<PathBuf> {
+    // A test target brings the features of all tests, and this one is the smallest.
+    let mut command = process::cargo(["build", "--workspace", "--bin", "lanyard", "--test", "packages"]);
+    command.arg("--message-format=json-render-diagnostics");
+    program("lanyard", &process::read(&mut command)?).context("cargo built no program called `lanyard`")
 }
 
 #[derive(Debug, Deserialize)]

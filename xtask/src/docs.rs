@@ -12,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use crate::{artifact, process};
 
 /// The release that is installed where no `mdbook` is on PATH.
 const MDBOOK: &str = "0.5.4";
@@ -69,8 +69,7 @@ fn stage(folder: &Path) -> Result<usize> {
         }
         Ok(())
     };
-    let commands =
-        process::read(&mut process::cargo(["run", "-q", "-p", "lanyard", "--", "schema", "--commands"]))?;
+    let commands = process::read(Command::new(artifact::of_tests()?).args(["schema", "--commands"]))?;
     write("Commands", reference::commands(&commands)?)?;
     write("The API", vec![reference::api(&read(&root.join("schema/openapi.json"))?)?])?;
     write("Refusals, one by one", reference::refusals(&read(&root.join("docs/refusals.md"))?))?;

@@ -30,7 +30,7 @@ pub(crate) fn run(plan: &Plan, full: &Path) -> Result<Vec<Row>> {
     }
     for repetition in 0..plan.repetitions {
         for (row, query, p50) in &mut cases {
-            let millis = pages(&daemon, query)?;
+            let millis = latencies(&daemon, &path(query))?;
             row.figures.push(quantile(&millis, 0.99));
             p50.push(median(&millis));
         }
@@ -63,14 +63,15 @@ fn queries(sessions: usize) -> Vec<(&'static str, String)> {
 }
 
 fn count(daemon: &Daemon, query: &str) -> Result<usize> {
-    let page = Client::connect(daemon)?.ask(&request(daemon, query))?;
+    let page = Client::connect(daemon)?.ask(&Caller::of(daemon).get(&path(query)))?;
     let page: Value = serde_json::from_slice(&page)?;
     Ok(page["sessions"].as_array().context("a page without sessions")?.len())
 }
 
-fn pages(daemon: &Daemon, query: &str) -> Result<Vec<f64>> {
+/// Milliseconds of one request after another.
+pub(crate) fn latencies(daemon: &Daemon, path: &str) -> Result<Vec<f64>> {
     let mut client = Client::connect(daemon)?;
-    let request = request(daemon, query);
+    let request = Caller::of(daemon).get(path);
     let mut millis = Vec::with_capacity(PAGES);
     let start = Instant::now();
     while millis.len() < PAGES_MIN || (millis.len() < PAGES && start.elapsed() < LONG) {
@@ -81,6 +82,6 @@ fn pages(daemon: &Daemon, query: &str) -> Result<Vec<f64>> {
     Ok(millis)
 }
 
-fn request(daemon: &Daemon, query: &str) -> Vec<u8> {
-    Caller::of(daemon).get(&format!("/sessions?limit=100{query}"))
+fn path(query: &str) -> String {
+    format!("/sessions?limit=100{query}")
 }

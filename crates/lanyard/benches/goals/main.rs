@@ -23,6 +23,7 @@ mod listing;
 mod load;
 mod machine;
 mod memory;
+mod names;
 mod process;
 mod ready;
 mod recall;
@@ -44,9 +45,9 @@ use clap::Parser;
 use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
-const GOALS: [&str; 26] = [
-    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "L1", "M1", "M2", "rss", "R1", "R2", "list", "scrape", "A1",
-    "A2", "A3", "P1", "P2", "P3", "P4", "P5", "P6", "guided", "recall",
+const GOALS: [&str; 27] = [
+    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "L1", "M1", "M2", "rss", "R1", "R2", "list", "names", "scrape",
+    "A1", "A2", "A3", "P1", "P2", "P3", "P4", "P5", "P6", "guided", "recall",
 ];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.
@@ -199,7 +200,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
         }
     };
     let (full, crashed) = (dir.join("full"), dir.join("crashed"));
-    let catalogue = ["M2", "rss", "R1", "list", "scrape"];
+    let catalogue = ["M2", "rss", "R1", "list", "names", "scrape"];
     enter("durable", &["D1", "D4"], &|dir| durable::run(plan, dir));
     enter("turns", &["T1"], &|dir| turns::run(plan, dir));
     enter("fanout", &["F1", "F2", "F3", "F4"], &|dir| fanout::run(plan, dir));
@@ -212,6 +213,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     enter("sessions", &["M2", "rss"], &|dir| memory::sessions(plan, dir, &full));
     enter("restart", &["R1"], &|_| recovery::restart(plan, &full, &crashed));
     enter("listing", &["list"], &|_| listing::run(plan, &full));
+    enter("names", &["names"], &|_| names::run(plan, &full));
     enter("scrape", &["scrape"], &|_| scrape::run(plan, &full));
     enter("resume", &["R2"], &|dir| recovery::resume(plan, dir));
     enter("agents", &["A1", "A2", "A3"], &|dir| agents::run(plan, dir));
