@@ -1,7 +1,7 @@
 //! `cargo xtask audit`: what we build upon, by licence and by duplicate versions.
 //!
 //! Licences are checked for every platform, because we may ship to it. Duplicates are checked
-//! for this host only: a package nobody here compiles costs nobody here anything.
+//! for this host only: a package that is not compiled here costs nothing here.
 
 mod spdx;
 mod versions;

@@ -143,7 +143,7 @@ fn list(root: &Path) -> Result<BTreeSet<String>> {
     let mut git = Command::new("git");
     git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
     let listed = process::read(&mut git).context("tidy needs a git checkout")?;
-    // A submodule or a link is somebody else's file.
+    // Submodules and links are files of other repositories.
     let is_file =
         |path: &&str| fs::symlink_metadata(root.join(path)).is_ok_and(|metadata| metadata.is_file());
     Ok(listed.split_terminator('\0').filter(is_file).map(str::to_owned).collect())

@@ -1,7 +1,7 @@
 //! Putting words in front of a tool's answer, and taking the sting out of answers that look like such words.
 //!
-//! An answer nobody has anything to say about, and in which nothing looks like Lanyard's own words, keeps its bytes.
-//! Pure: text in, text out, for whoever relays MCP: the gateway and a wrapped server.
+//! An answer without words in front of it, and in which nothing looks like Lanyard's own words, keeps its bytes.
+//! Pure: text in, text out, for relays of MCP: the gateway and a wrapped server.
 
 pub mod json;
 mod taste;
@@ -150,7 +150,7 @@ fn hides_letters(text: &[u8]) -> bool {
     })
 }
 
-/// The answer with lookalikes of Lanyard's words defused, whoever wrote them. Untouched when there are none.
+/// The answer with all lookalikes of Lanyard's words defused. Untouched when there are none.
 #[must_use]
 pub fn defused(answer: Bytes) -> Bytes {
     if !is_suspicious(&answer) {

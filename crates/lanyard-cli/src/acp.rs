@@ -1,5 +1,5 @@
 //! Lanyard as an agent of an editor: the Agent Client Protocol on stdin and stdout, and behind it the sessions of the
-//! daemon. A thin translator: it keeps nothing, and whoever closes the editor only leaves.
+//! daemon. A thin translator: it keeps nothing, and closing the editor only detaches.
 
 mod content;
 mod follow;

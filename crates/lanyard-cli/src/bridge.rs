@@ -59,7 +59,7 @@ pub(crate) enum BridgeError {
     Request(String),
     /// The server said no.
     Refused { status: u16, message: String },
-    /// Somebody asked the bridge to end, or nobody reads what it says.
+    /// The bridge was asked to end, or its output is closed.
     Ending(&'static str),
 }
 

@@ -74,6 +74,7 @@ mod scripted_agent;
 mod scripted_mcp;
 mod send;
 mod service;
+mod session_watch;
 mod show;
 #[cfg(test)]
 mod shown;

@@ -71,6 +71,11 @@ impl Context {
         Ok(RecordWatch::of_plan(self.watching(again)?, plan))
     }
 
+    /// Watches what a route streams.
+    pub(crate) fn watch_at(&self, route: Route, again: String) -> Result<RecordWatch, Failure> {
+        Ok(RecordWatch::at(self.watching(again)?, route))
+    }
+
     fn watching(&self, again: String) -> Result<WatchSettings, Failure> {
         Ok(WatchSettings { address: self.address()?, wait: Some(self.daemon_wait), again })
     }

@@ -1,5 +1,5 @@
 //! Answering an approval in a dialogue: lines in, an answer out. The prompt of `lanyard answer`, the one in place of
-//! `lanyard flow watch` and the one of `lanyard top` are this. Knows no stream, no screen and no daemon.
+//! `lanyard flow watch` and that of `lanyard top` are this. Knows no stream, no screen and no daemon.
 
 use lanyard_api::types::{FlowAnswer, GateAnswer};
 use lanyard_core::flow::gate::parse;

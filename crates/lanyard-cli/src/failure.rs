@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     Shown,
     /// Everything was told, and the exit code tells it to scripts.
     Ended(u8),
-    /// Whoever reads the output has had enough, as in `lanyard ls | head`: nothing is wrong.
+    /// The reader of the output has closed it, as in `lanyard ls | head`: nothing is wrong.
     ClosedPipe,
 }
 

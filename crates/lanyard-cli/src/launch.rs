@@ -82,7 +82,7 @@ pub(crate) async fn detached(
     Err(Failure::unreachable("daemon_silent", title, format!("look at {}", home.log().display())))
 }
 
-/// Waits until a daemon answers or nobody has the data folder. Whoever had the turn before may have started one; one
+/// Waits until a daemon answers or the data folder is free. The command before may have started a daemon; one
 /// that is starting by itself will answer; one that was killed this very moment holds the folder a little longer.
 async fn settled(context: &Context) -> Result<Option<Daemon>, Failure> {
     for _ in 0..SETTLE_POLLS_MAX {
@@ -164,13 +164,13 @@ fn spawn(
                 command.arg(flag).arg(value);
             }
         }
-        // Started from inside an agent's run it is still nobody's child: what ends that run must not end it.
+        // Started from inside an agent's run it is a child of no run: what ends that run must not end it.
         command.env(MARKER, "");
         // A relative one is meant from here.
         if let Some(folder) = std::env::var_os(DASHBOARD_DIR).filter(|folder| !folder.is_empty()) {
             command.env(DASHBOARD_DIR, std::path::absolute(folder)?);
         }
-        // In its own folder it keeps no other one busy, such as a disk somebody wants to unmount.
+        // In its own folder it keeps no other one busy, such as a disk that is to be unmounted.
         command.current_dir(&context.home.dir);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()
     };

@@ -1,6 +1,6 @@
-//! Asking the daemon about tool calls that somebody else relays: a wrapped MCP server, an agent's hook.
+//! Asking the daemon about tool calls that other programs relay: a wrapped MCP server, an agent's hook.
 //!
-//! Whoever asks here goes on without an answer: no daemon, a slow one or one that says no is never a reason to keep an
+//! The caller goes on without an answer: no daemon, a slow one or one that says no is never a reason to keep an
 //! agent from its work. Nothing in here starts a daemon.
 
 mod desk;

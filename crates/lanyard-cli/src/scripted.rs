@@ -54,7 +54,7 @@ pub(crate) struct Options {
     pub(crate) start_delay: Duration,
 }
 
-/// What `initialize` is answered with: a version nobody speaks, or a result of the wrong shape.
+/// What `initialize` is answered with: an unknown version, or a result of the wrong shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum BadHandshake {
     Version,
@@ -85,7 +85,7 @@ pub(crate) fn serve(options: Options) -> std::io::Result<()> {
     std::process::exit(0)
 }
 
-/// Gives turns the time to end what they started. Whoever hangs is left behind.
+/// Gives turns the time to end what they started. Turns that hang are left behind.
 fn end(agent: &Agent) {
     let mut left = END_GRACE;
     while agent.busy.load(Ordering::Relaxed) > 0 && !left.is_zero() {

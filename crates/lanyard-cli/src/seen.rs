@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// Marks the log as seen up to `seq`. A mark that does not arrive leaves the turn unread and fails nothing else; inside
-/// of a session there is nobody who could see.
+/// of a session no person looks.
 pub(crate) async fn mark_seen(context: &Context, session: &str, seq: u64) {
     let marked = async {
         let Some(mut client) = context.client_if_running().await? else { return Ok(()) };

@@ -83,7 +83,7 @@ fn say(text: &str) {
 struct Wrap {
     server: String,
     minder: Arc<Minder>,
-    /// Calls under way that somebody was asked about, by the id the client gave.
+    /// Calls under way that the daemon was asked about, by the id the client gave.
     calls: Mutex<HashMap<String, Pending>>,
     /// Questions for the list of tools.
     lists: Mutex<HashSet<String>>,
@@ -236,7 +236,7 @@ impl Wrap {
         self.answer(text, pending).await
     }
 
-    /// For clients nobody knows the promises are taken out, while there is a session whose answers may carry words.
+    /// For unknown clients the promises are taken out, while there is a session whose answers may carry words.
     async fn list(&self, line: &str) -> Outgoing {
         let promising = annotate::promising(line).unwrap_or_default();
         let known = *self.taste.lock() != Taste::Unknown;
@@ -263,7 +263,7 @@ impl Wrap {
 
     fn reader(&self, tool: &str, modern: bool) -> Reader {
         let promised = self.promising.lock().as_ref().is_none_or(|tools| tools.contains(tool));
-        // A promise that stands must be kept, or a client nobody knows may refuse the whole answer.
+        // A promise that stands must be kept, or an unknown client may refuse the whole answer.
         let taste = match *self.taste.lock() {
             Taste::Unknown if promised => Taste::Unlisted,
             taste @ (Taste::Keeps | Taste::Drops | Taste::Unknown | Taste::Unlisted) => taste,

@@ -141,7 +141,7 @@ pub trait Tokens: Send + Sync {
 }
 
 /// Papers: documents agents keep beside the log, such as plans and pieces of context. Each write names the version it
-/// was made from, so that nobody's change is lost under another's.
+/// was made from, so that no change is lost under another.
 pub trait Papers: Send + Sync {
     fn paper(&self, place: &Place) -> Result<Option<Paper>, StoreError>;
 

@@ -2,7 +2,7 @@
 //!
 //! **Visibility is gated on durability.** What `append` answered `Ok` to is kept, whatever happens to the process
 //! afterwards, and only that can be seen. A `Synced` batch is on disk by then; a `Written` one may be lost to a power
-//! cut, and is for records of what nobody was promised anything about.
+//! cut, and is for records that no answer promised.
 
 mod backups;
 mod card;

@@ -46,7 +46,7 @@ pub trait Notifications: Records {
         get(self, id.as_u128())
     }
 
-    /// The one of this key that is not over. A damaged one is left out and reported by `check`.
+    /// The notification of this key that is not over. A damaged one is left out and reported by `check`.
     fn lasting(&self, key: &str) -> Result<Option<Notification>, StoreError> {
         let filter = NotificationFilter {
             key: Some(key.to_owned()),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What to ask cargo for: the lines that [`duplicates`] reads. Without dev dependencies: a second
-/// version in tests costs nobody but us.
+/// version in tests costs only this repository.
 pub(super) const TREE: &[&str] =
     &["tree", "--locked", "--workspace", "--edges=normal,build", "--prefix=none", "--format={p}"];
 

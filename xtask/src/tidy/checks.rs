@@ -5,7 +5,7 @@ use crate::allow::Entry;
 
 /// From here on a file is worth splitting.
 const LINES_WARN: usize = 500;
-/// Nobody reads a file longer than this from top to bottom.
+/// A longer file is not read from top to bottom.
 const LINES_MAX: usize = 800;
 
 /// Files that hold tests only. Long ones are fine: tests are read one at a time.

@@ -100,7 +100,7 @@ pub fn credentials(agent: &str, variable: impl Fn(&str) -> Option<OsString>) -> 
     }
 }
 
-/// Whether a file is a JSON document with something in it. Agents leave `{}` when somebody signs out.
+/// Whether a file is a JSON document with something in it. Agents leave `{}` after a sign-out.
 fn holds_something(file: &Path) -> bool {
     use std::io::Read as _;
     let mut text = Vec::new();

@@ -1,5 +1,5 @@
 //! Places in JSON text. A relay changes as little as it must: it cuts pieces out of the text or puts some in, and all
-//! the rest keeps its bytes, its order and whatever fields nobody here knows.
+//! the rest keeps its bytes, its order and all unknown fields.
 //!
 //! The text was found to be JSON before it gets here; on anything else these answer nothing, and never panic.
 

@@ -12,7 +12,7 @@ pub enum Taste {
     /// Not known, or not the same in all versions: tools are listed without the schema of their results, so that nothing is missed where the
     /// structured part is left out.
     Unknown,
-    /// Nobody knows, and the tools were listed as they are: nothing may be missing.
+    /// Unknown, and the tools were listed as they are: nothing may be missing.
     Unlisted,
 }
 

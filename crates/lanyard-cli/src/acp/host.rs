@@ -37,7 +37,7 @@ pub(super) struct Host {
     pub(super) context: Context,
     pub(super) wire: Wire,
     pub(super) options: Options,
-    /// What the names of this process's turns and keys begin with: nobody else's do.
+    /// What the names of this process's turns and keys begin with; those of other clients do not.
     pub(super) mine: String,
     made: AtomicU64,
     seats: Mutex<Seats>,
@@ -136,14 +136,14 @@ impl Host {
         }
     }
 
-    /// Gives an order to the session, which is looked for if nobody sits there yet.
+    /// Gives an order to the session, which is looked up if it is not open yet.
     pub(super) fn order(self: &Arc<Self>, session: &SessionId, order: Order) -> Result<(), Error> {
         let mut seats = self.seats();
         if let Some(seat) = seats.by_name.get(session) {
             match seat.try_send(order) {
                 Ok(()) => return Ok(()),
                 Err(mpsc::error::TrySendError::Full(_)) => return Err(crowded("requests for this session")),
-                // It has just been left; somebody else sits down.
+                // It was just left; it is opened again.
                 Err(mpsc::error::TrySendError::Closed(order)) => {
                     let seat = self.sit(&mut seats, session, None)?;
                     return seat.try_send(order).map_err(|_| crowded("requests for this session"));
@@ -188,7 +188,7 @@ impl Host {
         }
     }
 
-    /// The editor has left: what it asked for is done, and nobody waits for what comes of it.
+    /// The editor has left: what it asked for is done, and no answer is waited for.
     pub(super) async fn leave(&self, mut idle: Idle) {
         {
             let mut seats = self.seats();

@@ -59,7 +59,7 @@ impl Desk {
         }
     }
 
-    /// Sees to a request; what is not answered here is answered by whoever it was given to.
+    /// Sees to a request; what is not answered here is answered by its receiver.
     async fn request(&mut self, id: &RequestId, method: &str, params: Value) -> Result<(), Error> {
         if method == "initialize" {
             let _: InitializeRequest = params_of(params)?;
@@ -98,7 +98,7 @@ impl Desk {
         }
     }
 
-    /// What is not understood here is nobody's loss: a notification is never answered.
+    /// Unknown notifications are dropped: a notification is never answered.
     fn notified(&self, method: &str, params: Value) {
         match method {
             "session/cancel" => {
@@ -184,7 +184,7 @@ impl Desk {
     }
 }
 
-/// The same for everybody: there is one version, and whoever speaks only others leaves.
+/// The same for all clients: there is one version, and a client of other versions leaves.
 fn greeting() -> InitializeResponse {
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())

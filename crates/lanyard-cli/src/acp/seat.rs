@@ -134,7 +134,7 @@ pub(super) async fn run(
     }
 }
 
-/// There is no such session, or nobody to ask.
+/// There is no such session, or no daemon.
 async fn turn_away(host: &Host, failure: &Failure, orders: &mut mpsc::Receiver<Order>) {
     orders.close();
     while let Some(order) = orders.recv().await {
@@ -217,7 +217,7 @@ impl Seat {
         self.prompts.push(Prompt { request: id, turn, queued, cancelled: false, tokens: None });
     }
 
-    /// Ends the turns of one prompt or of all. A prompt that waits is taken back; somebody else's turn is ended only by
+    /// Ends the turns of one prompt or of all. A prompt that waits is taken back; another client's turn is ended only by
     /// an editor that has none of its own.
     async fn cancel(&mut self, only: Option<&RequestId>) {
         let wanted = |prompt: &Prompt| only.is_none_or(|id| prompt.request == *id);
@@ -237,12 +237,12 @@ impl Seat {
         }
         if runs {
             let reason = json!({"reason": "cancelled in the editor"});
-            // With no turn running there is nothing to cancel, and nobody waits for an answer.
+            // With no turn running there is nothing to cancel, and no prompt waits for an answer.
             let _ = self.host.post::<Outcome>(&self.route(&["cancel"]), &reason).await;
         }
     }
 
-    /// Nobody looks any more; the session goes on.
+    /// The editor has closed the session, which goes on.
     async fn leave(&mut self) {
         for (_, number) in self.asked.drain() {
             self.host.wire.take_back(number).await;
@@ -335,7 +335,7 @@ impl Seat {
             let prompt = self.prompts.remove(at);
             self.answer(prompt, Ok(StopReason::Cancelled)).await;
         }
-        // Somebody had it said into the turn that runs: when that one ends, it is done too.
+        // Its text was steered into the running turn: when that one ends, it is done too.
         if let InboxEvent::Steered { turn, into, .. } = event
             && let Some(prompt) = self.prompts.iter_mut().find(|prompt| prompt.turn == *turn)
         {
@@ -398,7 +398,7 @@ impl Seat {
     async fn gate(&mut self, session: &str, event: &GateEvent, of: Option<&str>) {
         match event {
             GateEvent::Opened { gate, question, .. } => self.ask(session, *gate, question, of).await,
-            // Whoever was first: here nobody is asked any more.
+            // The first answer counts: the question is taken back here.
             GateEvent::Answered { gate, .. } | GateEvent::Withdrawn { gate, .. } => {
                 if let Some(number) = self.asked.remove(gate) {
                     self.host.wire.take_back(number).await;

@@ -1,4 +1,5 @@
-//! The line protocol of the editor: whole lines in, JSON-RPC messages out. Questions to the editor are numbered here and their answers brought to who asked.
+//! The line protocol of the editor: whole lines in, JSON-RPC messages out. Questions to the editor are numbered here and
+//! their answers brought to the askers.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -110,11 +111,11 @@ impl Wire {
         }
     }
 
-    /// Brings an answer to who asked. An answer to a question that was taken back is for nobody.
+    /// Brings an answer to who asked. An answer to a question that was taken back is dropped.
     pub(super) fn deliver(&self, id: i64, answer: Answer) {
         let waiting = self.asked.waiting().remove(&id);
         if let Some(waiting) = waiting {
-            // Whoever asked may have gone.
+            // The asker may have ended.
             let _ = waiting.send(answer);
         }
     }
@@ -124,7 +125,7 @@ impl Wire {
         self.asked.waiting().clear();
     }
 
-    /// Whoever reads no more is noticed by the loop, not here.
+    /// A closed stdout is noticed by the loop, not here.
     async fn send(&self, message: &impl Serialize) {
         if let Ok(mut line) = serde_json::to_vec(&JsonRpcMessage::wrap(message)) {
             line.push(b'\n');
@@ -132,7 +133,7 @@ impl Wire {
         }
     }
 
-    /// Waits until what was said is out, for as long as that may take. Nobody else may hold the wire then.
+    /// Waits until what was said is out, for as long as that may take. Every other clone must be dropped by then.
     pub(super) async fn close(self, written: Written) {
         let Self { lines, asked: _ } = self;
         lines.close(written).await;

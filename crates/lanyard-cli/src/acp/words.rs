@@ -71,7 +71,7 @@ pub(super) fn permission(
             OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
             OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
             OptionKind::RejectAlways => PermissionOptionKind::RejectAlways,
-            // An editor that allows by itself must not choose what nobody knows to be harmless.
+            // An editor that allows by itself must not choose what is not known to be harmless.
             OptionKind::Other => PermissionOptionKind::RejectOnce,
         };
         PermissionOption::new(option.id.clone(), option.name.clone(), kind)

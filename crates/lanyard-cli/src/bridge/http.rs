@@ -1,4 +1,4 @@
-//! Requests to the server: one connection each, so that a request it never answers holds up nobody else.
+//! Requests to the server: one connection each, so that a request without an answer holds up no other.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -28,7 +28,7 @@ pub(super) struct Out {
 pub(super) enum Wish {
     /// It was told to abort before there was anything to abort.
     Abort { session: String },
-    /// Nobody waits for this answer any more; OpenCode would keep it in its list for ever.
+    /// This answer is not waited for; OpenCode would keep it in its list for ever.
     Void { request: String, question: bool },
     /// Call [`Ledger::settled`] when the last words had their time.
     Settle { session: String },
@@ -345,7 +345,7 @@ impl Ledger {
         self.say(&ask.session, event, json!({"ours": ask.ours}), out);
     }
 
-    /// Says that the work has ended, and that nobody waits for answers to it.
+    /// Says that the work has ended, and that its answers are not waited for.
     fn end(&mut self, session: &str, out: &mut Out) {
         let stale: Vec<String> = self
             .asks

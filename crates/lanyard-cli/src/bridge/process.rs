@@ -64,7 +64,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Waits for its end, which nobody asked for.
+    /// Waits for an end that was not asked for.
     pub(super) async fn died(&mut self) -> BridgeError {
         ended(&self.child.wait().await)
     }

@@ -110,7 +110,7 @@ fn watch_signals(stopper: watch::Sender<bool>) -> Result<(), Failure> {
             _ = term.recv() => {}
             _ = int.recv() => {}
         }
-        // Nobody listens when the bridge is ending already.
+        // The receiver is dropped when the bridge is ending already.
         let _ = stopper.send(true);
         // The sender must live: its end would look like an order to stop.
         std::future::pending::<()>().await;

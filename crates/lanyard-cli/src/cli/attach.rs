@@ -115,7 +115,7 @@ pub(super) async fn pick(context: &Context, purpose: Purpose) -> Result<Option<S
     }
 }
 
-/// The screen of a session, until it is left. Whoever goes to a session below it comes back to it.
+/// The screen of a session, until it is left. Leaving a session below it returns to it.
 pub(super) async fn on_screen(context: &Context, id: SessionId, how: How) -> Result<(), Failure> {
     let mut open = vec![id];
     let mut farewell = String::new();

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use lanyard_api::types::{GuidanceList, NewGuidance};
+use lanyard_client::Route;
 use lanyard_core::session::{Note, NoteStatus};
-use lanyard_core::{NoteId, Outcome};
+use lanyard_core::{NoteId, Outcome, SessionId};
 
+use super::session_watch::SessionWatch;
 use super::target::{Target, words_or_stdin};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::render::text::one_line;
 use crate::render::time::stamp;
 
-/// How often the note is looked at.
-const POLL: Duration = Duration::from_millis(250);
 /// How long a note is waited for when nothing else is said.
 const TIMEOUT_S_DEFAULT: u64 = 60;
 /// The note is pending: its outcome is not known yet.
@@ -59,7 +59,7 @@ impl Guide {
         context.out.receipt(&outcome, id.as_deref(), &carried(&outcome))?;
         let (Some(note), true) = (outcome.note, self.wait) else { return Ok(()) };
         let wait = Duration::from_secs(self.timeout);
-        if let Ok(settled) = tokio::time::timeout(wait, settled(context, &self.target, note)).await {
+        if let Ok(settled) = tokio::time::timeout(wait, settled(context, outcome.session, note)).await {
             return settled;
         }
         context.out.note(&format!(
@@ -80,11 +80,13 @@ fn carried(outcome: &Outcome) -> String {
 }
 
 /// Prints each step of the note, until nothing more comes of it.
-async fn settled(context: &Context, target: &Target, note: NoteId) -> Result<(), Failure> {
-    let mut client = context.client().await?;
+async fn settled(context: &Context, session: SessionId, note: NoteId) -> Result<(), Failure> {
+    let again = format!("lanyard guidance {session}");
+    let mut watch = SessionWatch::open(context, &mut context.client().await?, session, again).await?;
+    let route = Route::to(&["sessions", &session.to_string(), "guidance"]);
     let mut delivered = false;
     loop {
-        let list: GuidanceList = client.get(&target.route(&["guidance"])).await?;
+        let list: GuidanceList = context.client().await?.get(&route).await?;
         let held = list.waiting.iter().chain(&list.settled).find(|held| held.id == note);
         if let Some(line) = held.filter(|_| !delivered).and_then(delivery) {
             delivered = true;
@@ -111,7 +113,7 @@ async fn settled(context: &Context, target: &Target, note: NoteId) -> Result<(),
             None if delivered => return Ok(()),
             Some(NoteStatus::Pending | NoteStatus::Delivered) | None => {}
         }
-        tokio::time::sleep(POLL).await;
+        watch.changed().await?;
     }
 }
 

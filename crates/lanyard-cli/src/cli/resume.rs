@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// S4-21: whoever works at a task is brought back under the same worker; a chat that is done with it stays a chat.
+    /// S4-21: the agent of a task is brought back under the same worker; a chat that is done with it stays a chat.
     #[test]
     fn an_id_is_about_a_task_unless_it_is_a_chat_whose_task_is_over() {
         use TaskState::{Completed, Running};

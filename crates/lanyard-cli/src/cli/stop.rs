@@ -9,6 +9,7 @@ use lanyard_core::{Outcome, SessionId};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::session_watch::SessionWatch;
 use super::target::Target;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -16,8 +17,6 @@ use crate::render::event::stop_level;
 use crate::render::text::{count, one_line, pad};
 use crate::render::time::stamp;
 
-/// How often the receipt is looked at.
-const POLL: Duration = Duration::from_millis(250);
 /// How long an end is waited for when nothing else is said.
 const TIMEOUT_S_DEFAULT: u64 = 60;
 /// Columns for the name of a channel; the longest is `deadline`.
@@ -143,10 +142,11 @@ async fn watch(context: &Context, session: SessionId) -> Result<(), Failure> {
     let unheard = |error| Failure::local("signals", format!("cannot listen for Ctrl-C: {error}"), "");
     let mut interrupts = signal(SignalKind::interrupt()).map_err(unheard)?;
     let route = Route::to(&["sessions", &session.to_string(), "stop"]);
-    let mut client = context.client().await?;
+    let again = format!("lanyard stop {session}");
+    let mut watch = SessionWatch::open(context, &mut context.client().await?, session, again).await?;
     let mut shown = 0;
     loop {
-        let receipt: StopReceipt = client.get(&route).await?;
+        let receipt: StopReceipt = context.client().await?.get(&route).await?;
         if !context.out.is_json() {
             for step in receipt.steps.get(shown..).unwrap_or_default() {
                 context.out.data(&line(step))?;
@@ -157,7 +157,7 @@ async fn watch(context: &Context, session: SessionId) -> Result<(), Failure> {
             return end(context, &receipt);
         }
         tokio::select! {
-            () = tokio::time::sleep(POLL) => {}
+            came = watch.changed() => came?,
             _ = interrupts.recv() => {
                 context.out.note(&format!(
                     "the stop of {session} stands; `lanyard stop {session}` raises it, `lanyard unstop {session}` \

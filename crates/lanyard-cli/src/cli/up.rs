@@ -114,7 +114,7 @@ fn begin_journal(context: &Context, host: &DaemonHost) -> Result<(), Failure> {
     Ok((host.begin_journal)(&home.journal())?)
 }
 
-/// Says where it is. A link into the dashboard is for whoever asked for JSON or sits before a terminal: it does not
+/// Says where it is. A link into the dashboard is for JSON and for terminals: it does not
 /// belong into a log.
 fn announce(out: Out, in_background: bool, running: &Running, link: &dyn Fn() -> Option<String>) {
     // A reader of the address that has gone away is no reason not to serve.

@@ -2,7 +2,9 @@
 
 use lanyard_api::types::{HeldWriter, NewWriter, WriterAnswer, WriterResult, WriterView};
 use lanyard_core::ConnectionId;
+use lanyard_core::session::SessionView;
 
+use super::session_watch::SessionWatch;
 use super::target::Target;
 use crate::client::Client;
 use crate::context::Context;
@@ -16,9 +18,6 @@ While one client writes, turns of others are refused; they can watch, guide, can
 Examples:
   lanyard writer fix-login
   lanyard writer fix-login --free";
-
-/// How often to look whether the writer has decided.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Show the writer of a session
 #[derive(Debug, clap::Args)]
@@ -49,6 +48,10 @@ impl Writer {
         let _ = getrandom::fill(&mut bits);
         let connection = ConnectionId::from_u128(u128::from_be_bytes(bits) >> 1);
         let body = NewWriter { connection, client: Some("cli".to_owned()), take: true };
+        let session = client.get::<SessionView>(&self.target.route(&[])).await?.id;
+        let again = format!("lanyard writer {session} --free");
+        // A request that is granted, denied or not needed any more is an event of the session.
+        let mut watch = SessionWatch::open(context, client, session, again).await?;
         let mut told = false;
         loop {
             let answer: WriterAnswer = client.post(&self.target.route(&["writer"]), &body).await?;
@@ -60,7 +63,7 @@ impl Writer {
             if let Some(until) = answer.until.filter(|_| !std::mem::replace(&mut told, true)) {
                 context.out.note(&format!("asked; it passes at {} unless it is denied", stamp(until)));
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            watch.changed().await?;
         }
     }
 }

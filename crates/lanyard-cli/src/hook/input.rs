@@ -1,4 +1,4 @@
-//! What harnesses say about a tool call, in one form. Fields nobody knows are passed over; what is missing is empty.
+//! What harnesses say about a tool call, in one form. Unknown fields are ignored; what is missing is empty.
 
 use lanyard_core::session::{CallerProof, Returned};
 use serde::Deserialize;

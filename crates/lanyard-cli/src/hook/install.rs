@@ -1,5 +1,5 @@
 //! Putting hooks into an agent's settings and taking them out again. What the file was before is kept in the data
-//! folder, so that taking them out gives it back byte for byte while nobody else has touched it.
+//! folder, so that taking them out gives it back byte for byte unless it was changed meanwhile.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -12,7 +12,7 @@ use super::edit::{EditError, add, commands, remove};
 use super::input::Harness;
 use super::plan::Target;
 
-/// Settings of this size are nobody's settings.
+/// Larger files are no settings.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 /// A new file can be read by others as new files can; what is in it is no secret.
 const NEW_FILE_MODE: u32 = 0o644;
@@ -257,7 +257,7 @@ fn make_folders(path: &Path) -> Result<Vec<PathBuf>, InstallError> {
 fn delete(path: &Path, made: &[PathBuf]) -> Result<(), InstallError> {
     std::fs::remove_file(path).map_err(|source| io(path, source))?;
     for dir in made.iter().rev() {
-        // Somebody may have put something into it.
+        // Other files may have been added to it.
         let _ = std::fs::remove_dir(dir);
     }
     Ok(())

@@ -40,7 +40,7 @@ impl Desk {
         Self { link: DaemonLink::new(address) }
     }
 
-    /// Whether somebody is there; a refusal is an answer too.
+    /// Whether a daemon answers; a refusal is an answer too.
     pub(crate) async fn is_up(&self) -> bool {
         match self.link.get::<Value>(&Route::to(&["status"])).await {
             Ok(_) => true,

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::tools::Ended;
 use super::turn::{Halt, Turn, understood};
 
-/// How long `--cancel-waits-for-permission` waits: until somebody answers, which may be never.
+/// How long `--cancel-waits-for-permission` waits: until the client answers, which may be never.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 /// What a terminal keeps of the output of its command.
 const TERMINAL_OUTPUT_MAX: u64 = 64 << 10;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::Error;
 use serde_json::Value;
 
-/// What somebody else said to a question.
+/// The client's answer to a question.
 pub(super) type Answer = Result<Value, Error>;
 
 /// The turn was cancelled while it waited, or before.

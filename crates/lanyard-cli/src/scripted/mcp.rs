@@ -184,7 +184,7 @@ impl Link {
         }
     }
 
-    /// Tells the server that nobody waits any more. A server that must be asked twice is not worth waiting for.
+    /// Tells the server that its answer is not waited for. A server that must be asked twice is not worth waiting for.
     fn give_up(self: &Arc<Self>, id: i64) {
         let link = Arc::clone(self);
         let reason = json!({"requestId": id, "reason": "cancelled"});

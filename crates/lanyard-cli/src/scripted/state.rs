@@ -78,7 +78,7 @@ impl Store {
         read(&self.path(session)?)
     }
 
-    /// The sessions that are nobody's children, by id.
+    /// Sessions without a parent, by id.
     pub(super) fn list(&self) -> Vec<Saved> {
         let Ok(folder) = std::fs::read_dir(&self.folder) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = folder.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -110,7 +110,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Looks now and then, so that nobody else reaps the process that is to be killed.
+    /// Looks now and then, so that no other code reaps the process that is to be killed.
     fn watch(&self, child: &mut Child) -> Result<Option<ExitStatus>, Halt> {
         let mut backoff = LOOKS;
         loop {

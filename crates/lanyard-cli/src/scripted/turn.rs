@@ -20,7 +20,7 @@ use super::mcp::Link;
 use super::script::{self, Step};
 use super::{demo, misbehave, scripts};
 
-/// What is kept of the last words for whoever asked.
+/// What is kept of the last words for the caller.
 const LAST_WORDS_MAX: usize = 500;
 
 /// A turn under way. Owned by its thread.
@@ -50,7 +50,7 @@ pub(super) enum Halt {
     Cancelled,
     Stop(StopReason),
     Error(Error),
-    /// The turn is over and nobody is told.
+    /// The turn is over without an answer.
     Silent,
 }
 
@@ -118,7 +118,7 @@ impl Turn {
             Err(Halt::Cancelled | Halt::Stop(_)) => Ok(PromptResponse::new(StopReason::Cancelled)),
             Err(Halt::Silent) => return self.session.end(),
         };
-        // Before the answer: whoever has it may send the next prompt.
+        // Before the answer: the client may then send the next prompt.
         self.session.end();
         for _ in 0..self.manners.answers() {
             self.agent.wire.answer(id.clone(), answer.clone());
@@ -129,7 +129,7 @@ impl Turn {
         }
     }
 
-    /// The steps of a prompt, or those that are to take their place. An error is for whoever wrote the script.
+    /// The steps of a prompt, or those that are to take their place. An error is for the author of the script.
     fn steps(&self, prompt: &str) -> Result<Vec<Step>, String> {
         let parse = |text: &str| script::parse(text).map_err(|error| error.to_string());
         let steps = parse(prompt)?;

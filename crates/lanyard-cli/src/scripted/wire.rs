@@ -70,7 +70,7 @@ impl Wire {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// An answer that comes later is for nobody.
+    /// A later answer has no receiver.
     pub(super) fn forget(&self, id: i64) {
         self.asked.lock().remove(&id);
     }
@@ -113,7 +113,7 @@ impl Wire {
         let _ = out.write_all(b"\n").and_then(|()| out.flush());
     }
 
-    /// From here on nothing is said by anybody, and whoever called this never comes back.
+    /// From here on nothing is written, and this call never returns.
     pub(super) fn hang(&self) -> ! {
         self.muted.store(true, Ordering::Relaxed);
         loop {

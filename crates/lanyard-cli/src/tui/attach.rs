@@ -319,7 +319,7 @@ impl Model {
         let sent = Sent { number, client_turn_id, prompt, delivery, again: false, unheard: false };
         let order = self.order(&sent);
         self.sent.push(sent);
-        // Whoever sends something wants to see what comes of it.
+        // After sending, the newest entries are shown.
         self.transcript.scroll.below = 0;
         let mut all = vec![order];
         all.extend(self.catch_up());

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 
 /// A whole screen with its colours goes out in one piece.
 const OUT_BYTES: usize = 64 * 1024;
-/// Keys that may wait. Whoever types faster than this is a paste, and comes as one.
+/// Keys that may wait. Faster input is a paste, and is read as one.
 const KEYS_MAX: usize = 256;
 /// How often the thread that listens looks whether it is still wanted: fifty milliseconds.
 const LISTEN_NS: i64 = 50_000_000;

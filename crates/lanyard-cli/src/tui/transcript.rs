@@ -368,7 +368,7 @@ impl Transcript {
         }
     }
 
-    /// Whoever reads further up is not moved by what comes below.
+    /// A view further up is not moved by new entries below.
     fn keep_place(&mut self, before: usize) {
         if self.scroll.below > 0 {
             let grown = self.total().saturating_sub(before);

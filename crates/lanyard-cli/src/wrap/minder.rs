@@ -57,7 +57,7 @@ struct Known {
 
 #[derive(Debug, Clone)]
 enum Hint {
-    /// Nothing new, or nobody knows it.
+    /// Nothing new, or an unknown name.
     Same,
     /// A session that works for this one.
     Below(String),
@@ -74,7 +74,7 @@ pub(super) struct Bound {
 /// Whom a call belongs to.
 #[derive(Debug)]
 pub(super) enum Owner {
-    /// Nobody Lanyard knows: it passes as it is.
+    /// No session: the call passes as it is.
     Nobody,
     /// A session, and what says that the call is its.
     Session(Bound, CallerProof),
@@ -111,7 +111,7 @@ impl Minder {
         })
     }
 
-    /// The client has said its name: from now on there is a session. In the background, since nobody waits for it.
+    /// The client has said its name: from now on there is a session. In the background, since no caller waits for it.
     pub(super) fn meet(self: &Arc<Self>, client: &str) {
         if self.client.set(client.to_owned()).is_ok() && self.is_known_early() {
             let minder = self.clone();
@@ -261,7 +261,7 @@ impl Minder {
         self.lost();
     }
 
-    /// There is nobody to ask: calls pass until somebody is there again.
+    /// No daemon answers: calls pass until one does.
     fn lost(self: &Arc<Self>) {
         if !self.up.swap(false, Ordering::Relaxed) {
             return;

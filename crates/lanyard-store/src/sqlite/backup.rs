@@ -13,7 +13,7 @@ use crate::sqlite::{SqliteJournal, check, open};
 impl Backups for SqliteJournal {
     fn back_up(&self, to: &Path) -> Result<Report, StoreError> {
         let io = |source| StoreError::Io { path: to.to_owned(), source };
-        // Made first and empty, so that nobody else can ever read it; SQLite fills an empty file.
+        // Made first and empty, so that no other user can ever read it; SQLite fills an empty file.
         OpenOptions::new().write(true).create_new(true).mode(open::MODE).open(to).map_err(io)?;
         let filled = self.pool.lend(|conn| {
             let path = to.to_str().ok_or_else(|| {

@@ -119,7 +119,7 @@ impl Reading {
             }
             Judged::Suspect(_) | Judged::Unreadable(_) => return self.sound = false,
         };
-        // What is still there of a purge that has begun belongs to nobody.
+        // The rest of a purge that has begun belongs to no session.
         if self.catalog.facts(row.sid).is_some_and(Facts::is_purged) {
             return;
         }

@@ -126,7 +126,7 @@ pub(super) fn at_place(
 /// Writes an entry in the place of what it was made from, if that is still there.
 pub(super) fn put(conn: &Connection, Writing { entry, from }: &Writing) -> Result<Put, StoreError> {
     let held = one(conn, "m.workspace = ?1 AND m.key = ?2", &place(&entry.workspace, &entry.key()))?;
-    // One that is damaged is in nobody's way: whatever is written takes its place.
+    // A damaged row is no obstacle: the next write takes its place.
     let version = match &held {
         Some((_, Ok(held))) => held.version,
         Some((_, Err(_))) => *from,

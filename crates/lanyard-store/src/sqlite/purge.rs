@@ -124,7 +124,7 @@ impl SqliteJournal {
     /// Puts the tombstone in the place of everything that is kept of the session beside its log.
     fn bury(&self, sid: Sid, facts: &Facts) -> Result<PurgeStep, StoreError> {
         let mut writer = self.writer();
-        // Read again: whoever appends has to be the writer, and no longer can.
+        // Read again: only the writer appends, and no longer can.
         let head = self.catalog().facts(sid).map_or(facts.head, |facts| facts.head);
         let log = Log { id: facts.id, sid, head };
         let (last, aliases) = self.pool.read(|conn| {

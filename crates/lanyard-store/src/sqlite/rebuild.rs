@@ -33,7 +33,7 @@ pub(super) fn sessions(conn: &Connection) -> Result<(), StoreError> {
     let mut logs: BTreeMap<Sid, Positions> = BTreeMap::new();
     let purged = tombstones::sids(conn)?;
     scan(conn, 0, Pos::MAX, |_, row| match row {
-        // What a purge has still to remove is nobody's any more.
+        // Events that a purge has still to remove belong to no session.
         Judged::Intact(row) | Judged::Suspect(row) if purged.contains_key(&row.sid) => {}
         Judged::Intact(row) => logs.entry(row.sid).or_default().put(row.seq, row.pos),
         Judged::Suspect(row) => {

@@ -1,5 +1,5 @@
 //! The texts sessions are searched by, in memory from the first search on. A search is then a pass over an array, the
-//! same for common and rare words and for words of one letter; before it, nobody pays for it.
+//! same for common and rare words and for words of one letter; before it, nothing is paid for it.
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ enum State {
 }
 
 impl Texts {
-    /// Reads the texts if nobody has yet.
+    /// Reads the texts unless they were read before.
     pub(super) fn ensure(&self, pool: &Pool) -> Result<(), StoreError> {
         if self.are_read() {
             return Ok(());

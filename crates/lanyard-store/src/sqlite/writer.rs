@@ -76,7 +76,7 @@ impl Writer {
         done
     }
 
-    /// As [`Self::commit`], for what nobody waits for: a damaged page in its way stops nobody else.
+    /// As [`Self::commit`], for work without a waiting caller: a damaged page in its way stops no other work.
     pub(super) fn maintain<T>(
         &mut self,
         pass: impl Fn(&'static str),
@@ -114,7 +114,7 @@ impl Writer {
             let answer = write(conn, elevator)?;
             pass("before_commit");
             conn.prepare_cached("COMMIT")?.execute([])?;
-            // What went into a file that nobody will find again is not kept.
+            // Commits to a file that was removed are not kept.
             self.watch.look()?;
             Ok(answer)
         };

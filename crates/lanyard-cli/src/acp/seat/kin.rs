@@ -1,4 +1,4 @@
-//! Subagents of a session. They have logs of their own, and what they ask must reach somebody: here only their
+//! Subagents of a session. They have logs of their own, and their questions must reach a person: here only their
 //! questions are heard.
 
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use super::super::host::Host;
 const FOLLOWED_MAX: usize = 32;
 /// Subagents that are remembered as followed.
 const KNOWN_MAX: usize = 4_096;
-/// What they told and nobody has heard yet.
+/// What they sent and was not read yet.
 const NEWS_MAX: usize = 64;
 
 /// What was heard of a subagent.
@@ -32,7 +32,7 @@ pub(super) struct Kin {
     host: Arc<Host>,
     sender: mpsc::Sender<News>,
     known: HashSet<SessionId>,
-    /// Dropped with this, and then nobody follows any more.
+    /// Dropped with this, which ends the following.
     tasks: JoinSet<()>,
 }
 

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(failed, ["data folder", "token"]);
     }
 
-    /// FND-N10. Nobody can make files in /proc, root included.
+    /// FND-N10. Files cannot be made in /proc, not even by root.
     #[test]
     fn fnd_n10_a_folder_that_cannot_be_written_to_fails() {
         let finding = read_only("data folder", Path::new("/proc")).unwrap();

@@ -52,7 +52,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
 /// Everything that can be mended, with the claim that keeps a daemon from starting meanwhile.
 fn find(context: &Context) -> (Vec<Mend>, Option<Claim>) {
     let home = &context.home;
-    // Only where no daemon has the folder are its files nobody's.
+    // Files are left over only where no daemon has the folder.
     let claim = if home.lock().exists() { home.claim().ok() } else { None };
     let mut found = in_home(home, claim.is_some());
     if let Some(folder) = context.config_path.parent() {

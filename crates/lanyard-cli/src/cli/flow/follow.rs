@@ -28,7 +28,7 @@ pub(super) enum Heard {
 pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
     let (sender, heard) = mpsc::channel(PAGES_MAX);
     let mut context = context.clone();
-    // What breaks is told by whoever listens, once.
+    // The receiver reports what breaks, once.
     context.out.quiet = true;
     tokio::spawn(async move { run(&context, flow, &sender).await });
     heard

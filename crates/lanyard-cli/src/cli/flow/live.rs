@@ -227,7 +227,7 @@ impl Live<'_> {
     }
 
     async fn line(&mut self, line: Option<String>) -> Result<bool, Failure> {
-        // Whoever typed has ended the line.
+        // The typed line has its end already.
         self.prompted = false;
         let Some(dialogue) = &mut self.dialogue else {
             self.approval_line(line).await;

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Rows of a terminal nobody knows the height of.
+/// Rows of a terminal of unknown height.
 const ROWS: usize = 24;
 
 /// The lines of the text stand right above the cursor until something else is printed.

@@ -143,7 +143,7 @@ impl<'a> Show<'a> {
         self.context.out.question(&if self.dims { format!("\u{1b}[2m{shown}\u{1b}[0m") } else { shown });
     }
 
-    /// Whoever was asked has ended the line.
+    /// The typed answer has ended the line.
     pub(super) fn typed(&mut self) {
         self.question = None;
         if self.tail == Tail::Question {

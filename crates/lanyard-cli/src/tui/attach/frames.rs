@@ -41,7 +41,7 @@ impl Model {
         }
         let mut all = self.refresh();
         all.push(self.look(Asked::Below, &["tree"]));
-        // Turns nobody answered for: the same ones again, by their ids.
+        // Turns without an answer: the same ones again, by their ids.
         let unheard: Vec<usize> = (0..self.sent.len()).filter(|&at| self.sent[at].unheard).collect();
         for at in unheard {
             self.sent[at].unheard = false;
