@@ -9,7 +9,7 @@ use crate::process;
 use crate::test::{browser, real};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct BenchArgs {
     /// Only the goals of this group [default: all]
     #[arg(conflicts_with = "only")]
     group: Option<Group>,
@@ -46,13 +46,13 @@ impl Group {
     }
 }
 
-impl Args {
+impl BenchArgs {
     fn only(&self) -> Option<&str> {
         self.group.and_then(Group::goals).or(self.only.as_deref())
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     if args.group == Some(Group::Dashboard) {
         return process::run(&mut browser::bench()?);
     }
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Cargo builds the daemon with the same optimisations first: those of the profile `bench`.
-fn command(args: &Args) -> Result<Command> {
+fn command(args: &BenchArgs) -> Result<Command> {
     let mut command = process::cargo(["bench", "-p", "lanyard", "--bench", "goals", "--"]);
     if let Some(only) = args.only() {
         command.arg("--only").arg(only);
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn arguments_are_passed_on_and_paths_are_whole() {
         let dir = Some(PathBuf::from("/tmp/x"));
-        let args = Args { group: None, only: Some("D1,F1".to_owned()), quick: true, json: None, dir };
+        let args = BenchArgs { group: None, only: Some("D1,F1".to_owned()), quick: true, json: None, dir };
         let shown = process::show(&command(&args).unwrap());
         assert!(
             shown.ends_with(" bench -p lanyard --bench goals -- --only D1,F1 --quick --dir /tmp/x"),
@@ -99,7 +99,7 @@ mod tests {
         );
         assert!(whole(Path::new("goals.json")).unwrap().is_absolute());
         let group = Some(Group::Gateway);
-        let shown = process::show(&command(&Args { group, only: None, ..args }).unwrap());
+        let shown = process::show(&command(&BenchArgs { group, only: None, ..args }).unwrap());
         assert!(shown.contains(" --only P1,P2,P3,P4,P5,P6,guided --quick "), "{shown}");
     }
 }

@@ -27,7 +27,7 @@ use crate::{artifact, process, web};
 const MB: u64 = 1_000_000;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DistArgs {
     /// The cargo profile to build the programs with
     #[arg(long, value_name = "NAME", default_value = "dist", conflicts_with = "bins")]
     profile: String,
@@ -71,7 +71,7 @@ struct Release {
     out: PathBuf,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &DistArgs) -> Result<()> {
     let metadata = metadata()?;
     let out = args.out.clone().unwrap_or_else(|| metadata.target_directory.join("dist/packages"));
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Makes the packages and returns their paths.
-fn make(release: &Release, args: &Args) -> Result<Vec<PathBuf>> {
+fn make(release: &Release, args: &DistArgs) -> Result<Vec<PathBuf>> {
     let programs = match &args.bins {
         Some(folder) => [folder.join("lanyard"), folder.join("lanyard-shim")],
         None => build(&args.profile)?,

@@ -31,13 +31,13 @@ no-section-label = true
 ";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DocsArgs {
     /// Write the pages only, without HTML
     #[arg(long)]
     pages: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &DocsArgs) -> Result<()> {
     let folder = process::root().join("target/book");
     let pages = stage(&folder)?;
     eprintln!("{pages} pages in {}", folder.join("src").display());

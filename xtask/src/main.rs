@@ -31,21 +31,21 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Build Lanyard, start the daemon in the background and say what to try next
-    Up(up::Args),
+    Up(up::UpArgs),
     /// Run every check that CI runs, in the same order
-    Test(test::Args),
+    Test(test::TestArgs),
     /// Check file sizes, module docs, Markdown links and other habits of the tree
-    Tidy(tidy::Args),
+    Tidy(tidy::TidyArgs),
     /// Measure the performance goals beside bare references, and say which are met
-    Bench(bench::Args),
+    Bench(bench::BenchArgs),
     /// Check the licences and duplicate versions of third-party packages
     Audit,
     /// Build the docs as a book, with pages made from the commands, the API and the refusals
-    Docs(docs::Args),
+    Docs(docs::DocsArgs),
     /// Write schema/openapi.json, or check that it is up to date
-    Schema(schema::Args),
+    Schema(schema::SchemaArgs),
     /// Make the packages of this platform: tarball, Debian, npm, checksums and bill of materials
-    Dist(dist::Args),
+    Dist(dist::DistArgs),
 }
 
 fn main() -> ExitCode {

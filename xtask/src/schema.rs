@@ -12,13 +12,13 @@ use crate::{artifact, process};
 const DOCUMENT: &str = "schema/openapi.json";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SchemaArgs {
     /// Compare instead of writing; fail when they differ
     #[arg(long)]
     check: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &SchemaArgs) -> Result<()> {
     let printed = process::read(Command::new(artifact::of_tests()?).arg("schema"))?;
     let wanted = document(&printed)?;
     let path = process::root().join(DOCUMENT);

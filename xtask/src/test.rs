@@ -18,7 +18,7 @@ use crate::{audit, process, tidy, web};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Args {
+pub(crate) struct TestArgs {
     #[command(subcommand)]
     suite: Option<Suite>,
     /// Run only this step
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Suite {
     /// Install real agents and drive them against a scripted model
-    Real(real::Args),
+    Real(real::RealArgs),
 }
 
 /// The steps, in the order CI runs them: the quick and the common failures first.
@@ -94,7 +94,7 @@ struct Done {
     result: Result<()>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &TestArgs) -> Result<()> {
     if let Some(Suite::Real(args)) = &args.suite {
         return real::run(args);
     }
@@ -147,7 +147,7 @@ fn rerun(step: Step, kills: Option<u32>) -> String {
     }
 }
 
-fn perform(step: Step, args: &Args) -> (Option<Tally>, Result<()>) {
+fn perform(step: Step, args: &TestArgs) -> (Option<Tally>, Result<()>) {
     match step {
         Step::Fmt => (None, fmt()),
         Step::Clippy => (None, clippy()),
@@ -156,7 +156,7 @@ fn perform(step: Step, args: &Args) -> (Option<Tally>, Result<()>) {
             let mut command = process::cargo(["doc", "--workspace", "--no-deps"]);
             (None, process::run(command.env("RUSTDOCFLAGS", "-D warnings")))
         }
-        Step::Tidy => (None, tidy::run(&tidy::Args::default())),
+        Step::Tidy => (None, tidy::run(&tidy::TidyArgs::default())),
         Step::Audit => (None, audit::run()),
         Step::Web => check_web(),
         Step::Browser => match browser::command() {

@@ -69,13 +69,13 @@ impl fmt::Display for Finding {
 }
 
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TidyArgs {
     /// Print the lines of product code, the type names defined more than once and the modules in cycles
     #[arg(long)]
     count: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &TidyArgs) -> Result<()> {
     let root = process::root();
     let paths = list(&root)?;
     let allowed = allow::load(&root.join(ALLOW))?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::{artifact, process, web};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct UpArgs {
     /// Build the dev profile: quicker to build, slower to run
     #[arg(long)]
     debug: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     rest: Vec<OsString>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &UpArgs) -> Result<()> {
     let has_dashboard = web::build_if_possible();
     let binary = build(args.debug, has_dashboard)?;
     // Started where the user stands, not at the root: relative paths in ARGS are theirs.

@@ -173,78 +173,78 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Look {
-    Run(run::Run),
+    Run(run::RunArgs),
     Demo(demo::Demo),
-    Attach(attach::Attach),
+    Attach(attach::AttachArgs),
     Top(top::Top),
-    Open(open::Open),
-    New(new::New),
-    Ls(ls::Ls),
-    Show(show::Show),
-    Tree(tree::Tree),
+    Open(open::OpenArgs),
+    New(new::NewArgs),
+    Ls(ls::LsArgs),
+    Show(show::ShowArgs),
+    Tree(tree::TreeArgs),
     Log(log::Log),
     Logs(logs::Logs),
-    Turns(turns::Turns),
-    Audit(audit::Audit),
-    Notifications(notifications::Notifications),
+    Turns(turns::TurnsArgs),
+    Audit(audit::AuditArgs),
+    Notifications(notifications::NotificationsArgs),
 }
 
 #[derive(Debug, Subcommand)]
 enum Steer {
     Send(send::Send),
     #[command(hide = true)]
-    Prompt(prompt::Prompt),
-    Inbox(inbox::Inbox),
-    Resume(resume::Resume),
+    Prompt(prompt::PromptArgs),
+    Inbox(inbox::InboxArgs),
+    Resume(resume::ResumeArgs),
     #[command(alias = "gates")]
     Approvals(approvals::ApprovalsArgs),
     #[command(alias = "gate")]
-    Answer(answer::Answer),
+    Answer(answer::AnswerArgs),
     Guide(guide::Guide),
     Guidance(guidance::Guidance),
-    Cancel(cancel::Cancel),
-    Stop(stop::Stop),
+    Cancel(cancel::CancelArgs),
+    Stop(stop::StopArgs),
     Unstop(unstop::Unstop),
-    Writer(writer::Writer),
+    Writer(writer::WriterArgs),
     Bulk(bulk::BulkArgs),
     Compact(compact::Compact),
-    Complete(complete::Complete),
-    Fail(fail::Fail),
+    Complete(complete::CompleteArgs),
+    Fail(fail::FailArgs),
 }
 
 #[derive(Debug, Subcommand)]
 enum Work {
     Plan(plan::Plan),
-    Task(task::Task),
-    Flow(flow::Flow),
-    Workers(workers::Workers),
+    Task(task::TaskArgs),
+    Flow(flow::FlowArgs),
+    Workers(workers::WorkersArgs),
     Mailbox(mailbox::Mailbox),
     Id(id::Id),
-    Delegation(delegation::Delegation),
-    Halt(halt::Halt),
+    Delegation(delegation::DelegationArgs),
+    Halt(halt::HaltArgs),
 }
 
 #[derive(Debug, Subcommand)]
 enum Arrange {
-    Link(link::Link),
+    Link(link::LinkArgs),
     Migrate(migrate::Migrate),
-    Fork(fork::Fork),
-    Checkpoint(checkpoint::Checkpoint),
+    Fork(fork::ForkArgs),
+    Checkpoint(checkpoint::CheckpointArgs),
     Checkpoints(checkpoints::Checkpoints),
-    Diff(diff::Diff),
+    Diff(diff::DiffArgs),
     Rollback(rollback::Rollback),
     Alias(alias::Alias),
     Archive(archive::Archive),
     Reset(reset::Reset),
     Rm(rm::Rm),
-    Memory(memory::Memory),
+    Memory(memory::MemoryArgs),
 }
 
 #[derive(Debug, Subcommand)]
 enum Inside {
     Acp(acp::Acp),
-    Mcp(mcp::Mcp),
-    Hook(hook::Hook),
+    Mcp(mcp::McpArgs),
+    Hook(hook::HookArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -252,7 +252,7 @@ enum Daemon {
     Up(up::Up),
     Down(down::Down),
     Service(service::Service),
-    Status(status::Status),
+    Status(status::StatusArgs),
     Metrics(metrics::Metrics),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
@@ -270,7 +270,7 @@ enum Daemon {
 #[derive(Debug, Subcommand)]
 enum Advanced {
     Replay(replay::Replay),
-    Signal(signal::Signal),
+    Signal(signal::SignalArgs),
     ScriptedAgent(scripted_agent::ScriptedAgent),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -481,7 +481,7 @@ impl Arrange {
 
 /// What stands in an agent's way and must never hold it up.
 enum Unhindered {
-    Wrap(mcp::Wrap),
+    Wrap(mcp::McpWrapArgs),
     Hook(crate::hook::Harness),
 }
 

@@ -25,8 +25,8 @@ use lanyard_core::NoteId;
 use lanyard_core::session::{Call, CallerProof, Channel, Returned, StopLevel};
 use serde_json::value::RawValue;
 
-use self::envelope::{Params, hint};
-use self::minder::{Bound, Minder, Origin, Owner, Setting};
+use self::envelope::{CallParams, hint};
+use self::minder::{BoundSession, CallOrigin, CallOwner, Minder, WrapSetting};
 use crate::failure::Failure;
 use crate::relay::call_id;
 
@@ -57,7 +57,7 @@ pub(crate) async fn run(options: Options) -> Result<u8, Failure> {
         let title = format!("`lanyard` runs inside session {own} and relays no calls for {other}");
         return Err(Failure::local("operator_only", title, "leave --session out"));
     }
-    let setting = Setting {
+    let setting = WrapSetting {
         home: options.home,
         session: if given.is_some() { None } else { options.session },
         given,
@@ -95,7 +95,7 @@ struct Wrap {
 
 #[derive(Debug)]
 struct Pending {
-    bound: Bound,
+    bound: BoundSession,
     call: Call,
     began: Instant,
     /// The client is of a revision whose results say of what type they are.
@@ -114,19 +114,19 @@ enum Onward {
 
 /// What goes to the client in the place of a line of the server.
 #[derive(Debug)]
-struct Outgoing {
+struct ServerLine {
     /// Nothing: as it is.
     line: Option<String>,
     /// Guidance in it, to be reported if it does not get out.
-    carries: Option<(Bound, Vec<NoteId>)>,
+    carries: Option<(BoundSession, Vec<NoteId>)>,
 }
 
-impl Outgoing {
+impl ServerLine {
     const AS_IT_IS: Self = Self { line: None, carries: None };
 }
 
 impl Wrap {
-    fn new(setting: Setting) -> Self {
+    fn new(setting: WrapSetting) -> Self {
         Self {
             server: setting.server.clone(),
             minder: Minder::new(setting),
@@ -151,7 +151,7 @@ impl Wrap {
                 }
             }
             "tools/call" => {
-                let params: Params<'_> = message.params();
+                let params: CallParams<'_> = message.params();
                 self.meet(&params);
                 return self.call(line, id, &params).await;
             }
@@ -160,7 +160,7 @@ impl Wrap {
         Onward::AsItIs
     }
 
-    fn meet(&self, params: &Params<'_>) {
+    fn meet(&self, params: &CallParams<'_>) {
         if let Some(name) = params.client()
             && !self.met.swap(true, Ordering::Relaxed)
         {
@@ -169,18 +169,21 @@ impl Wrap {
         }
     }
 
-    async fn call(&self, line: &[u8], id: &RawValue, params: &Params<'_>) -> Onward {
+    async fn call(&self, line: &[u8], id: &RawValue, params: &CallParams<'_>) -> Onward {
         let Some(tool) = params.name.as_deref() else { return Onward::AsItIs };
         let hint = hint(params.arguments);
-        let origin =
-            Origin { thread: params.meta.thread.clone(), root: params.meta.root.clone(), hint: hint.clone() };
+        let origin = CallOrigin {
+            thread: params.meta.thread.clone(),
+            root: params.meta.root.clone(),
+            hint: hint.clone(),
+        };
         let (bound, proof) = match self.minder.owner(&origin).await {
-            Owner::Nobody => return Onward::AsItIs,
-            Owner::Foreign => {
+            CallOwner::Nobody => return Onward::AsItIs,
+            CallOwner::Foreign => {
                 return Onward::Client(answer_text(id, &annotate::failure(FOREIGN, params.meta.is_modern())));
             }
-            Owner::Denied => return self.denied(id, params),
-            Owner::Session(bound, proof) => (bound, proof),
+            CallOwner::Denied => return self.denied(id, params),
+            CallOwner::Session(bound, proof) => (bound, proof),
         };
         let mut call = Call {
             run: None,
@@ -220,35 +223,35 @@ impl Wrap {
     }
 
     /// The daemon is there and says no: what it cannot supervise does not pass.
-    fn denied(&self, id: &RawValue, params: &Params<'_>) -> Onward {
+    fn denied(&self, id: &RawValue, params: &CallParams<'_>) -> Onward {
         self.minder.say(DENIED);
         Onward::Client(answer_text(id, &annotate::failure(DENIED, params.meta.is_modern())))
     }
 
-    async fn heard_server(&self, line: &[u8]) -> Outgoing {
-        let Some(message) = RpcEnvelope::read(line) else { return Outgoing::AS_IT_IS };
-        let (None, Some(id)) = (message.method, message.id) else { return Outgoing::AS_IT_IS };
-        let Ok(text) = std::str::from_utf8(line) else { return Outgoing::AS_IT_IS };
+    async fn heard_server(&self, line: &[u8]) -> ServerLine {
+        let Some(message) = RpcEnvelope::read(line) else { return ServerLine::AS_IT_IS };
+        let (None, Some(id)) = (message.method, message.id) else { return ServerLine::AS_IT_IS };
+        let Ok(text) = std::str::from_utf8(line) else { return ServerLine::AS_IT_IS };
         if self.lists.lock().remove(id.get()) {
             return self.list(text).await;
         }
-        let Some(pending) = self.calls.lock().remove(id.get()) else { return Outgoing::AS_IT_IS };
+        let Some(pending) = self.calls.lock().remove(id.get()) else { return ServerLine::AS_IT_IS };
         self.answer(text, pending).await
     }
 
     /// For unknown clients the promises are taken out, while there is a session whose answers may carry words.
-    async fn list(&self, line: &str) -> Outgoing {
+    async fn list(&self, line: &str) -> ServerLine {
         let promising = annotate::promising(line).unwrap_or_default();
         let known = *self.taste.lock() != Taste::Unknown;
         if known
             || promising.is_empty()
-            || !matches!(self.minder.owner(&Origin::default()).await, Owner::Session(..))
+            || !matches!(self.minder.owner(&CallOrigin::default()).await, CallOwner::Session(..))
         {
             self.promised(promising);
-            return Outgoing::AS_IT_IS;
+            return ServerLine::AS_IT_IS;
         }
         self.promised(Vec::new());
-        Outgoing { line: annotate::without_schemas(line), carries: None }
+        ServerLine { line: annotate::without_schemas(line), carries: None }
     }
 
     fn promised(&self, tools: Vec<String>) {
@@ -271,7 +274,7 @@ impl Wrap {
         Reader { taste, promised, modern }
     }
 
-    async fn answer(&self, line: &str, pending: Pending) -> Outgoing {
+    async fn answer(&self, line: &str, pending: Pending) -> ServerLine {
         let Pending { bound, call, began, modern } = pending;
         let returned = Returned {
             is_error: is_error(line),
@@ -283,7 +286,7 @@ impl Wrap {
             Ok(lead) => lead,
             Err(error) => {
                 self.minder.failed(&bound, &error).await;
-                return Outgoing::AS_IT_IS;
+                return ServerLine::AS_IT_IS;
             }
         };
         let words = Words { blocks: lead.blocks, withhold: lead.withhold, is_error: lead.is_error };
@@ -291,13 +294,13 @@ impl Wrap {
         let text = std::str::from_utf8(&defused).unwrap_or(line);
         let changed = (text != line).then(|| text.trim_end().to_owned());
         if words.is_empty() {
-            return Outgoing { line: changed, carries: None };
+            return ServerLine { line: changed, carries: None };
         }
         let Some(line) = annotate::annotate(text.trim_end(), &words, reader) else {
             let _ = bound.desk.unsent(&bound.session, lead.notes).await;
-            return Outgoing { line: changed, carries: None };
+            return ServerLine { line: changed, carries: None };
         };
-        Outgoing { line: Some(line), carries: Some((bound, lead.notes)) }
+        ServerLine { line: Some(line), carries: Some((bound, lead.notes)) }
     }
 }
 

@@ -24,7 +24,7 @@ const TESTS_AT_ONCE: &str = "--test-threads=2";
 const SERVER: &str = "mcp_everything";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct RealArgs {
     /// Only agents and tests with this in their name, such as codex or smoke
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &RealArgs) -> Result<()> {
     let folder = folder(|name| env::var_os(name).map(PathBuf::from))?;
     let packages = packages::pinned(packages::AGENTS)?;
     if args.list {

@@ -51,7 +51,7 @@ struct Mark {
 /// A frame beside the log.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Aside {
+enum FrameAside {
     Preview {
         kind: Kind,
         text: String,
@@ -106,10 +106,10 @@ impl Follow {
     fn read(&mut self, data: &str) -> Option<Told> {
         let Ok(mark) = serde_json::from_str::<Mark>(data) else {
             return match serde_json::from_str(data) {
-                Ok(Aside::Preview { kind, text, message_id }) => {
+                Ok(FrameAside::Preview { kind, text, message_id }) => {
                     Some(Told::Preview { kind, text, message_id })
                 }
-                Ok(Aside::Unknown) | Err(_) => None,
+                Ok(FrameAside::Unknown) | Err(_) => None,
             };
         };
         if mark.seq <= self.last {

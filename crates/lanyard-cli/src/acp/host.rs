@@ -40,13 +40,13 @@ pub(super) struct Host {
     /// What the names of this process's turns and keys begin with; those of other clients do not.
     pub(super) mine: String,
     made: AtomicU64,
-    seats: Mutex<Seats>,
+    seats: Mutex<OpenSeats>,
     /// Held by whatever is under way; gone when all is done.
     alive: Mutex<Option<mpsc::Sender<()>>>,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
+struct OpenSeats {
     by_name: HashMap<SessionId, mpsc::Sender<Order>>,
     /// The editor has left.
     closed: bool,
@@ -166,7 +166,7 @@ impl Host {
 
     fn sit(
         self: &Arc<Self>,
-        seats: &mut Seats,
+        seats: &mut OpenSeats,
         session: &SessionId,
         from: Option<u64>,
     ) -> Result<mpsc::Sender<Order>, Error> {
@@ -200,7 +200,7 @@ impl Host {
         let _ = tokio::time::timeout(LEAVE_TIMEOUT, idle.recv()).await;
     }
 
-    fn seats(&self) -> MutexGuard<'_, Seats> {
+    fn seats(&self) -> MutexGuard<'_, OpenSeats> {
         self.seats.lock()
     }
 }

@@ -22,12 +22,12 @@ const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Where the server listens, and what it wants to be told.
 #[derive(Debug, Clone)]
-pub(super) struct Http {
+pub(super) struct OpenCodeHttp {
     pub(super) address: SocketAddr,
     pub(super) authorization: String,
 }
 
-impl Http {
+impl OpenCodeHttp {
     pub(super) async fn get(&self, path: &str) -> Result<Value, BridgeError> {
         self.ask(Method::GET, path, None, REQUEST_TIMEOUT).await
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::clip::clip;
-use super::talk::{Author, Child, Phase, Talk};
+use super::talk::{Author, Child, Talk, TalkPhase};
 
 /// Conversations one bridge keeps apart; an agent that starts more has the later ones ignored.
 const TALKS_MAX: usize = 1_000;
@@ -20,20 +20,20 @@ const TALKS_MAX: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Out {
     pub(super) lines: Vec<Value>,
-    pub(super) wishes: Vec<Wish>,
+    pub(super) wishes: Vec<BridgeWish>,
 }
 
 /// What the ledger wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum BridgeWish {
     /// It was told to abort before there was anything to abort.
     Abort { session: String },
     /// This answer is not waited for; OpenCode would keep it in its list for ever.
     Void { request: String, question: bool },
-    /// Call [`Ledger::settled`] when the last words had their time.
+    /// Call [`BridgeLedger::settled`] when the last words had their time.
     Settle { session: String },
     /// See whether work on the prompt has begun, soon when something speaks against it; if not, call
-    /// [`Ledger::unbegun`].
+    /// [`BridgeLedger::unbegun`].
     Check { session: String, turn: String, soon: bool },
 }
 
@@ -53,13 +53,13 @@ struct Ask {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct BridgeLedger {
     main: Option<String>,
     talks: BTreeMap<String, Talk>,
     asks: BTreeMap<String, Ask>,
 }
 
-impl Ledger {
+impl BridgeLedger {
     /// The conversation this bridge is about. What it holds already (up to `floor`) is an earlier life.
     pub(super) fn open(&mut self, native: &str, floor: Option<&str>) {
         let talk = self.talks.entry(native.to_owned()).or_default();
@@ -91,18 +91,18 @@ impl Ledger {
     pub(super) fn takes_words(&self, session: &str) -> bool {
         self.talks
             .get(session)
-            .is_some_and(|talk| matches!(talk.phase, Phase::Awaiting | Phase::Busy) && !talk.aborted)
+            .is_some_and(|talk| matches!(talk.phase, TalkPhase::Awaiting | TalkPhase::Busy) && !talk.aborted)
     }
 
     /// Whether work on this very turn has not begun.
     pub(super) fn is_awaiting(&self, session: &str, turn: &str) -> bool {
         self.talks
             .get(session)
-            .is_some_and(|talk| talk.phase == Phase::Awaiting && talk.turn.as_deref() == Some(turn))
+            .is_some_and(|talk| talk.phase == TalkPhase::Awaiting && talk.turn.as_deref() == Some(turn))
     }
 
     fn is_ending(&self, session: &str) -> bool {
-        self.talks.get(session).is_some_and(|talk| talk.phase == Phase::Ending)
+        self.talks.get(session).is_some_and(|talk| talk.phase == TalkPhase::Ending)
     }
 
     pub(super) fn open_asks(&self) -> Vec<String> {
@@ -120,10 +120,10 @@ impl Ledger {
         talk.answered = false;
         talk.before = talk.newest_message();
         // A prompt to a conversation at work joins it, and ends with it.
-        if talk.phase == Phase::Idle {
-            talk.phase = Phase::Awaiting;
+        if talk.phase == TalkPhase::Idle {
+            talk.phase = TalkPhase::Awaiting;
             let turn = turn.to_owned();
-            out.wishes.push(Wish::Check { session: session.to_owned(), turn, soon: false });
+            out.wishes.push(BridgeWish::Check { session: session.to_owned(), turn, soon: false });
         }
     }
 
@@ -131,7 +131,7 @@ impl Ledger {
     pub(super) fn refused(&mut self, session: &str, turn: &str, message: &str, out: &mut Out) {
         let error = json!({"name": "PromptRefused", "data": {"message": message}});
         match self.talks.get_mut(session) {
-            Some(talk) if talk.phase == Phase::Awaiting && talk.turn.as_deref() == Some(turn) => {
+            Some(talk) if talk.phase == TalkPhase::Awaiting && talk.turn.as_deref() == Some(turn) => {
                 talk.error = Some(error);
                 self.end(session, out);
             }
@@ -143,8 +143,8 @@ impl Ledger {
     pub(super) fn aborting(&mut self, session: &str, out: &mut Out) {
         let Some(talk) = self.talks.get_mut(session).filter(|talk| talk.is_working()) else { return };
         talk.aborted = true;
-        if let (Phase::Awaiting, Some(turn)) = (talk.phase, talk.turn.clone()) {
-            out.wishes.push(Wish::Check { session: session.to_owned(), turn, soon: true });
+        if let (TalkPhase::Awaiting, Some(turn)) = (talk.phase, talk.turn.clone()) {
+            out.wishes.push(BridgeWish::Check { session: session.to_owned(), turn, soon: true });
         }
     }
 
@@ -169,7 +169,7 @@ impl Ledger {
 
     /// The server does not work on the prompt it took.
     pub(super) fn unbegun(&mut self, session: &str, out: &mut Out) {
-        let Some(talk) = self.talks.get_mut(session).filter(|talk| talk.phase == Phase::Awaiting) else {
+        let Some(talk) = self.talks.get_mut(session).filter(|talk| talk.phase == TalkPhase::Awaiting) else {
             return;
         };
         talk.unwanted = talk.aborted;
@@ -248,18 +248,18 @@ impl Ledger {
     fn busy(&mut self, session: &str, out: &mut Out) {
         let Some(talk) = self.talks.get_mut(session) else { return };
         match talk.phase {
-            Phase::Idle | Phase::Awaiting => {
-                talk.phase = Phase::Busy;
+            TalkPhase::Idle | TalkPhase::Awaiting => {
+                talk.phase = TalkPhase::Busy;
                 if !talk.answered {
                     // It came late, about what was before: work that fails does not begin afterwards.
                     talk.error = None;
                 }
                 if talk.aborted || std::mem::take(&mut talk.unwanted) {
                     talk.aborted = true;
-                    out.wishes.push(Wish::Abort { session: session.to_owned() });
+                    out.wishes.push(BridgeWish::Abort { session: session.to_owned() });
                 }
             }
-            Phase::Busy | Phase::Ending => {}
+            TalkPhase::Busy | TalkPhase::Ending => {}
         }
     }
 
@@ -267,14 +267,14 @@ impl Ledger {
         let Some(talk) = self.talks.get_mut(session) else { return };
         match talk.phase {
             // Older than the prompt, or said before.
-            Phase::Idle | Phase::Awaiting => {}
-            Phase::Busy if talk.aborted || is_abort(talk.error.as_ref()) => {
+            TalkPhase::Idle | TalkPhase::Awaiting => {}
+            TalkPhase::Busy if talk.aborted || is_abort(talk.error.as_ref()) => {
                 // The last words of what was cut short come after its idle, and then it is idle again.
-                talk.phase = Phase::Ending;
-                out.wishes.push(Wish::Settle { session: session.to_owned() });
+                talk.phase = TalkPhase::Ending;
+                out.wishes.push(BridgeWish::Settle { session: session.to_owned() });
             }
-            Phase::Busy => self.end(session, out),
-            Phase::Ending => {}
+            TalkPhase::Busy => self.end(session, out),
+            TalkPhase::Ending => {}
         }
     }
 
@@ -284,8 +284,8 @@ impl Ledger {
         if talk.error.is_none() {
             talk.error = Some(error.clone());
         }
-        if let (Phase::Awaiting, Some(turn)) = (talk.phase, talk.turn.clone()) {
-            out.wishes.push(Wish::Check { session: session.to_owned(), turn, soon: true });
+        if let (TalkPhase::Awaiting, Some(turn)) = (talk.phase, talk.turn.clone()) {
+            out.wishes.push(BridgeWish::Check { session: session.to_owned(), turn, soon: true });
         }
     }
 
@@ -302,7 +302,7 @@ impl Ledger {
 
     /// Whether the agent wrote something since a prompt whose work was never seen to begin.
     pub(super) fn answered_unseen(&self, session: &str) -> bool {
-        self.talks.get(session).is_some_and(|talk| talk.phase == Phase::Awaiting && talk.answered)
+        self.talks.get(session).is_some_and(|talk| talk.phase == TalkPhase::Awaiting && talk.answered)
     }
 
     /// The newest summary whose compaction was not said, for what is asked for after a gap.
@@ -356,10 +356,10 @@ impl Ledger {
         for request in stale {
             let Some(ask) = self.asks.remove(&request) else { continue };
             self.say(session, unasked(&ask, &request, "void"), json!({"ours": false}), out);
-            out.wishes.push(Wish::Void { request, question: ask.question });
+            out.wishes.push(BridgeWish::Void { request, question: ask.question });
         }
         let Some(talk) = self.talks.get_mut(session) else { return };
-        talk.phase = Phase::Idle;
+        talk.phase = TalkPhase::Idle;
         talk.retry = None;
         let (turn, error) = (talk.turn.take(), talk.error.take());
         let aborted = std::mem::take(&mut talk.aborted);
@@ -377,7 +377,7 @@ impl Ledger {
         let Some(talk) = self.talks.get_mut(session) else { return };
         let Some(child) = talk.child.as_mut() else { return };
         let again = child.announced;
-        if again && (prompt.is_none() || talk.turn.is_some() || talk.phase != Phase::Idle) {
+        if again && (prompt.is_none() || talk.turn.is_some() || talk.phase != TalkPhase::Idle) {
             return;
         }
         child.announced = true;

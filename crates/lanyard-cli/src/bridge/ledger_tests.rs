@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::expect_file;
 use serde_json::{Value, json};
 
-use super::{Ledger, Out, Source, Wish};
+use super::{BridgeLedger, BridgeWish, Out, Source};
 
 const MAIN: &str = "ses_main";
 const TURN: &str = "turn_1";
@@ -21,8 +21,8 @@ fn events(stream: &str) -> Vec<Value> {
     stream.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn opened(out: &mut Out) -> Ledger {
-    let mut ledger = Ledger::default();
+fn opened(out: &mut Out) -> BridgeLedger {
+    let mut ledger = BridgeLedger::default();
     ledger.open(MAIN, None);
     ledger.prompting(MAIN, TURN, out);
     ledger
@@ -151,7 +151,7 @@ fn status(kind: &str) -> Value {
     json!({"type": "session.status", "properties": {"sessionID": MAIN, "status": {"type": kind}}})
 }
 
-fn fed(ledger: &mut Ledger, events: &[Value]) -> Out {
+fn fed(ledger: &mut BridgeLedger, events: &[Value]) -> Out {
     let mut out = Out::default();
     for event in events {
         ledger.event(event, Source::Stream, &mut out);
@@ -191,14 +191,14 @@ fn an_abort_before_the_work_began_is_repeated_when_it_begins() {
     let mut out = Out::default();
     let mut ledger = opened(&mut out);
     ledger.aborting(MAIN, &mut out);
-    assert_eq!(fed(&mut ledger, &[status("busy")]).wishes, [Wish::Abort { session: MAIN.to_owned() }]);
+    assert_eq!(fed(&mut ledger, &[status("busy")]).wishes, [BridgeWish::Abort { session: MAIN.to_owned() }]);
     // Given up before it began, and it begins after all.
     let mut ledger = opened(&mut out);
     ledger.aborting(MAIN, &mut out);
     let mut out = Out::default();
     ledger.unbegun(MAIN, &mut out);
     assert_eq!(out.lines[0]["note"]["aborted"], true);
-    assert_eq!(fed(&mut ledger, &[status("busy")]).wishes, [Wish::Abort { session: MAIN.to_owned() }]);
+    assert_eq!(fed(&mut ledger, &[status("busy")]).wishes, [BridgeWish::Abort { session: MAIN.to_owned() }]);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_prompt_that_fails_before_any_work_ends_with_its_error() {
     let event = json!({"type": "session.error", "properties": {"sessionID": MAIN, "error": error}});
     let out = fed(&mut ledger, &[event]);
     assert_eq!(out.lines, Vec::<Value>::new());
-    let check = Wish::Check { session: MAIN.to_owned(), turn: TURN.to_owned(), soon: true };
+    let check = BridgeWish::Check { session: MAIN.to_owned(), turn: TURN.to_owned(), soon: true };
     assert_eq!(out.wishes, [check]);
     let mut out = Out::default();
     ledger.unbegun(MAIN, &mut out);
@@ -223,7 +223,7 @@ fn a_question_nobody_waits_for_any_more_is_withdrawn() {
     let out = fed(&mut ledger, &[status("idle")]);
     assert_eq!(out.lines[0]["event"]["properties"]["reply"], "void");
     assert_eq!(out.lines[1]["event"]["type"], "session.idle");
-    assert_eq!(out.wishes, [Wish::Void { request: "per_1".to_owned(), question: false }]);
+    assert_eq!(out.wishes, [BridgeWish::Void { request: "per_1".to_owned(), question: false }]);
 }
 
 #[test]

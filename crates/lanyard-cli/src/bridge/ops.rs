@@ -5,18 +5,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::BridgeError;
-use super::http::{Http, LONG_TIMEOUT};
+use super::http::{LONG_TIMEOUT, OpenCodeHttp};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Order {
     pub(super) id: String,
     #[serde(flatten)]
-    pub(super) op: Op,
+    pub(super) op: BridgeOp,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
-pub(super) enum Op {
+pub(super) enum BridgeOp {
     Open(Box<Open>),
     Prompt { turn: String, session: Option<String>, text: String },
     Steer { session: Option<String>, text: String },
@@ -93,7 +93,7 @@ pub(super) fn path(parts: &[&str]) -> String {
 
 /// Compacts a conversation, with the model it works with.
 pub(super) async fn compact(
-    http: Http,
+    http: OpenCodeHttp,
     session: String,
     chosen: Option<String>,
 ) -> Result<Value, BridgeError> {
@@ -108,7 +108,7 @@ pub(super) async fn compact(
 }
 
 /// The model of the last prompt, or else the one configured.
-async fn last_model(http: &Http, session: &str) -> Result<Option<Value>, BridgeError> {
+async fn last_model(http: &OpenCodeHttp, session: &str) -> Result<Option<Value>, BridgeError> {
     let info = http.get(&path(&["session", session])).await?;
     if let (Some(id), Some(provider)) = (info["model"]["id"].as_str(), info["model"]["providerID"].as_str()) {
         return Ok(Some(json!({"providerID": provider, "modelID": id})));
@@ -125,8 +125,8 @@ mod tests {
     fn orders_are_read_and_unknown_ones_are_not() {
         let read = |text: &str| serde_json::from_str::<Order>(text);
         let order = read(r#"{"id":"p","op":"prompt","turn":"turn_1","text":"hi"}"#).unwrap();
-        assert!(matches!(order.op, Op::Prompt { session: None, .. }), "{order:?}");
-        assert!(matches!(read(r#"{"id":"c","op":"compact"}"#).unwrap().op, Op::Compact {}));
+        assert!(matches!(order.op, BridgeOp::Prompt { session: None, .. }), "{order:?}");
+        assert!(matches!(read(r#"{"id":"c","op":"compact"}"#).unwrap().op, BridgeOp::Compact {}));
         assert!(read(r#"{"id":"x","op":"explode"}"#).is_err());
         assert!(read(r#"{"op":"compact"}"#).is_err());
     }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::BridgeError;
-use super::http::Http;
+use super::http::OpenCodeHttp;
 
 /// The name OpenCode's server wants with its password.
 const USER: &str = "opencode";
@@ -28,7 +28,7 @@ const END_GRACE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
-    pub(super) http: Http,
+    pub(super) http: OpenCodeHttp,
     pub(super) version: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Server {
         })?;
         let Some(address) = address else { return Err(ended(&child.wait().await)) };
         drain(lines);
-        let http = Http { address, authorization: basic(USER, &password) };
+        let http = OpenCodeHttp { address, authorization: basic(USER, &password) };
         let mut server = Self { child, http, version: None };
         server.version = server.probe().await?;
         Ok(server)

@@ -3,13 +3,17 @@
 use serde_json::{Value, json};
 
 use super::BridgeError;
-use super::http::Http;
-use super::ledger::{Ledger, Out, Source};
+use super::http::OpenCodeHttp;
+use super::ledger::{BridgeLedger, Out, Source};
 use super::ops::path;
 
 /// Asks for everything that may have happened. The ledger knows what of it is new.
-pub(super) async fn refetch(http: &Http, ledger: &mut Ledger, out: &mut Out) -> Result<(), BridgeError> {
-    let mut feed = |ledger: &mut Ledger, kind: &str, properties: Value| {
+pub(super) async fn refetch(
+    http: &OpenCodeHttp,
+    ledger: &mut BridgeLedger,
+    out: &mut Out,
+) -> Result<(), BridgeError> {
+    let mut feed = |ledger: &mut BridgeLedger, kind: &str, properties: Value| {
         ledger.event(&json!({"type": kind, "properties": properties}), Source::Refetch, out);
     };
     // Children are found while going along, so the list grows.
@@ -42,7 +46,7 @@ pub(super) async fn refetch(http: &Http, ledger: &mut Ledger, out: &mut Out) -> 
     statuses(http, ledger, &sessions, out).await
 }
 
-async fn questions(http: &Http, ledger: &mut Ledger, out: &mut Out) -> Result<(), BridgeError> {
+async fn questions(http: &OpenCodeHttp, ledger: &mut BridgeLedger, out: &mut Out) -> Result<(), BridgeError> {
     let mut open = Vec::new();
     for (place, kind) in [("/permission", "permission.asked"), ("/question", "question.asked")] {
         for ask in list(&http.get(place).await?) {
@@ -59,8 +63,8 @@ async fn questions(http: &Http, ledger: &mut Ledger, out: &mut Out) -> Result<()
 }
 
 async fn statuses(
-    http: &Http,
-    ledger: &mut Ledger,
+    http: &OpenCodeHttp,
+    ledger: &mut BridgeLedger,
     sessions: &[String],
     out: &mut Out,
 ) -> Result<(), BridgeError> {
@@ -84,7 +88,7 @@ pub(super) struct Past {
     pub(super) last: Option<String>,
 }
 
-pub(super) async fn past(http: &Http, session: &str) -> Result<Past, BridgeError> {
+pub(super) async fn past(http: &OpenCodeHttp, session: &str) -> Result<Past, BridgeError> {
     let messages = http.get(&path(&["session", session, "message"])).await?;
     let messages = list(&messages);
     let last = messages.iter().filter_map(|message| message["info"]["id"].as_str()).max().map(str::to_owned);
@@ -92,7 +96,11 @@ pub(super) async fn past(http: &Http, session: &str) -> Result<Past, BridgeError
 }
 
 /// Takes the children of an earlier life into the family.
-pub(super) async fn past_children(http: &Http, ledger: &mut Ledger, root: &str) -> Result<(), BridgeError> {
+pub(super) async fn past_children(
+    http: &OpenCodeHttp,
+    ledger: &mut BridgeLedger,
+    root: &str,
+) -> Result<(), BridgeError> {
     let mut sessions = vec![root.to_owned()];
     let mut seen = 0;
     while let Some(session) = sessions.get(seen).cloned() {
@@ -109,7 +117,7 @@ pub(super) async fn past_children(http: &Http, ledger: &mut Ledger, root: &str) 
     Ok(())
 }
 
-fn family(ledger: &Ledger, known: &[String]) -> Vec<String> {
+fn family(ledger: &BridgeLedger, known: &[String]) -> Vec<String> {
     ledger.family().into_iter().filter(|session| !known.contains(session)).collect()
 }
 

@@ -8,13 +8,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use super::BridgeError;
-use super::http::Http;
-use super::ledger::{Ledger, Out, Source, Wish};
-use super::ops::{Job, Op, Open, Order, compact, path};
+use super::http::OpenCodeHttp;
+use super::ledger::{BridgeLedger, BridgeWish, Out, Source};
+use super::ops::{BridgeOp, Job, Open, Order, compact, path};
 use super::process::Server;
 use super::refetch::{past, past_children, refetch};
 use super::stdio::{Orders, Output};
-use super::stream::{Feed, follow};
+use super::stream::{ServerFeed, follow};
 use crate::failure::Failure;
 
 /// How long the last words of aborted work may take; most often the server says that they are said.
@@ -30,7 +30,7 @@ const DONE_MAX: usize = 64;
 
 /// What comes back to the loop from its own tasks.
 #[derive(Debug)]
-enum Done {
+enum BridgeDone {
     Job(Job, Result<Value, BridgeError>),
     Compacted(String, Result<Value, BridgeError>),
     Settle(String),
@@ -41,11 +41,11 @@ enum Done {
 
 struct Bridge {
     output: Output,
-    ledger: Ledger,
-    http: Http,
+    ledger: BridgeLedger,
+    http: OpenCodeHttp,
     open: Open,
     jobs: mpsc::Sender<Job>,
-    done: mpsc::Sender<Done>,
+    done: mpsc::Sender<BridgeDone>,
     gaps: u64,
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn run(command: Vec<OsString>) -> Result<(), Failure> {
     let (done, results) = mpsc::channel(DONE_MAX);
     tokio::spawn(work(server.http.clone(), queue, done.clone()));
     let http = server.http.clone();
-    let mut bridge = Bridge { output, ledger: Ledger::default(), http, open, jobs, done, gaps: 0 };
+    let mut bridge = Bridge { output, ledger: BridgeLedger::default(), http, open, jobs, done, gaps: 0 };
     let error = tokio::select! {
         error = bridge.serve(&id, server.version.clone(), orders, results) => error,
         error = server.died() => error,
@@ -128,7 +128,7 @@ async fn first_order(orders: &mut Orders, output: &Output) -> Result<(String, Op
     while let Some(order) = orders.next().await {
         let order = order.and_then(|order| serde_json::from_value(order).map_err(|error| error.to_string()));
         match order {
-            Ok(Order { id, op: Op::Open(open) }) => return Ok((id, *open)),
+            Ok(Order { id, op: BridgeOp::Open(open) }) => return Ok((id, *open)),
             Ok(Order { id, .. }) => {
                 let error = BridgeError::Request("the first order must be to open".to_owned());
                 output.say(refused(&id, &error)).await;
@@ -142,10 +142,10 @@ async fn first_order(orders: &mut Orders, output: &Output) -> Result<(String, Op
 }
 
 /// Makes the requests of orders one after the other, so that an abort never overtakes its prompt.
-async fn work(http: Http, mut queue: mpsc::Receiver<Job>, done: mpsc::Sender<Done>) {
+async fn work(http: OpenCodeHttp, mut queue: mpsc::Receiver<Job>, done: mpsc::Sender<BridgeDone>) {
     while let Some(job) = queue.recv().await {
         let result = http.post(&job.path, &job.body).await;
-        if done.send(Done::Job(job, result)).await.is_err() {
+        if done.send(BridgeDone::Job(job, result)).await.is_err() {
             return;
         }
     }
@@ -158,7 +158,7 @@ impl Bridge {
         id: &str,
         version: Option<String>,
         orders: Orders,
-        results: mpsc::Receiver<Done>,
+        results: mpsc::Receiver<BridgeDone>,
     ) -> BridgeError {
         match self.opened(id, version).await {
             Ok(feed) => match self.turn_round(orders, feed, results).await {
@@ -176,7 +176,7 @@ impl Bridge {
         &mut self,
         id: &str,
         version: Option<String>,
-    ) -> Result<mpsc::Receiver<Feed>, BridgeError> {
+    ) -> Result<mpsc::Receiver<ServerFeed>, BridgeError> {
         let feed = follow(self.http.clone()).await?;
         for server in &self.open.mcp {
             let body = json!({"name": server.name, "config": server.config});
@@ -215,8 +215,8 @@ impl Bridge {
     async fn turn_round(
         &mut self,
         mut orders: Orders,
-        mut feed: mpsc::Receiver<Feed>,
-        mut results: mpsc::Receiver<Done>,
+        mut feed: mpsc::Receiver<ServerFeed>,
+        mut results: mpsc::Receiver<BridgeDone>,
     ) -> Result<std::convert::Infallible, BridgeError> {
         let mut listening = true;
         loop {
@@ -228,9 +228,9 @@ impl Bridge {
                     None => listening = false,
                 },
                 event = feed.recv() => match event {
-                    Some(Feed::Event(event)) => self.ledger.event(&event, Source::Stream, &mut out),
-                    Some(Feed::Back) => self.back(&mut out).await?,
-                    Some(Feed::Gone(why)) => return Err(BridgeError::Server(why)),
+                    Some(ServerFeed::Event(event)) => self.ledger.event(&event, Source::Stream, &mut out),
+                    Some(ServerFeed::Back) => self.back(&mut out).await?,
+                    Some(ServerFeed::Gone(why)) => return Err(BridgeError::Server(why)),
                     None => return Err(BridgeError::Server("the stream of events ended".to_owned())),
                 },
                 Some(done) = results.recv() => self.finished(done, &mut out).await?,
@@ -261,24 +261,28 @@ impl Bridge {
         };
         let Some(main) = self.ledger.main().map(str::to_owned) else { return Ok(()) };
         let (path, body) = match op {
-            Op::Open(_) => return self.refuse(&id, "it is open already").await,
-            Op::Prompt { turn, session, text } => {
+            BridgeOp::Open(_) => return self.refuse(&id, "it is open already").await,
+            BridgeOp::Prompt { turn, session, text } => {
                 return self.prompt(id, turn, session.unwrap_or(main), &text, out).await;
             }
-            Op::Steer { session, .. } if !self.ledger.takes_words(session.as_ref().unwrap_or(&main)) => {
+            BridgeOp::Steer { session, .. }
+                if !self.ledger.takes_words(session.as_ref().unwrap_or(&main)) =>
+            {
                 return self.refuse(&id, "nothing runs that could be steered").await;
             }
             // Model, agent and role are the main conversation's; a subagent has its own.
-            Op::Steer { session: Some(session), text } if session != main => {
+            BridgeOp::Steer { session: Some(session), text } if session != main => {
                 (path(&["session", &session, "prompt_async"]), Open::default().words(&text))
             }
-            Op::Steer { text, .. } => (path(&["session", &main, "prompt_async"]), self.open.words(&text)),
-            Op::Abort { session } => {
+            BridgeOp::Steer { text, .. } => {
+                (path(&["session", &main, "prompt_async"]), self.open.words(&text))
+            }
+            BridgeOp::Abort { session } => {
                 let session = session.unwrap_or(main);
                 self.ledger.aborting(&session, out);
                 (path(&["session", &session, "abort"]), json!({}))
             }
-            Op::Reply { request, reply, message } => {
+            BridgeOp::Reply { request, reply, message } => {
                 self.ledger.answering(&request);
                 let body = match message {
                     Some(message) => json!({"reply": reply, "message": message}),
@@ -286,20 +290,20 @@ impl Bridge {
                 };
                 (path(&["permission", &request, "reply"]), body)
             }
-            Op::Answer { request, answers } => {
+            BridgeOp::Answer { request, answers } => {
                 self.ledger.answering(&request);
                 match answers {
                     Some(answers) => (path(&["question", &request, "reply"]), json!({"answers": answers})),
                     None => (path(&["question", &request, "reject"]), json!({})),
                 }
             }
-            Op::Compact {} => {
+            BridgeOp::Compact {} => {
                 let (done, work) =
                     (self.done.clone(), compact(self.http.clone(), main, self.open.model.clone()));
-                tokio::spawn(async move { done.send(Done::Compacted(id, work.await)).await });
+                tokio::spawn(async move { done.send(BridgeDone::Compacted(id, work.await)).await });
                 return Ok(());
             }
-            Op::End {} => return Err(BridgeError::Ending("told to end")),
+            BridgeOp::End {} => return Err(BridgeError::Ending("told to end")),
         };
         self.enqueue(Job { id: Some(id), path, body, prompt: None })
     }
@@ -334,9 +338,9 @@ impl Bridge {
         self.jobs.try_send(job).map_err(full)
     }
 
-    async fn finished(&mut self, done: Done, out: &mut Out) -> Result<(), BridgeError> {
+    async fn finished(&mut self, done: BridgeDone, out: &mut Out) -> Result<(), BridgeError> {
         match done {
-            Done::Job(Job { id, prompt, .. }, result) => {
+            BridgeDone::Job(Job { id, prompt, .. }, result) => {
                 if let (Some((session, turn)), Err(error)) = (prompt, &result) {
                     self.ledger.refused(&session, &turn, &error.to_string(), out);
                 }
@@ -344,17 +348,17 @@ impl Bridge {
                     self.answer(&id, result).await?;
                 }
             }
-            Done::Compacted(id, result) => self.answer(&id, result).await?,
-            Done::Settle(session) => self.ledger.settled(&session, out),
-            Done::Check(session, turn) if self.ledger.is_awaiting(&session, &turn) => {
+            BridgeDone::Compacted(id, result) => self.answer(&id, result).await?,
+            BridgeDone::Settle(session) => self.ledger.settled(&session, out),
+            BridgeDone::Check(session, turn) if self.ledger.is_awaiting(&session, &turn) => {
                 let (done, http) = (self.done.clone(), self.http.clone());
                 tokio::spawn(async move {
                     let status = http.get("/session/status").await;
-                    done.send(Done::Status(session, turn, status)).await
+                    done.send(BridgeDone::Status(session, turn, status)).await
                 });
             }
-            Done::Check(..) => {}
-            Done::Status(session, turn, Ok(statuses)) if self.ledger.is_awaiting(&session, &turn) => {
+            BridgeDone::Check(..) => {}
+            BridgeDone::Status(session, turn, Ok(statuses)) if self.ledger.is_awaiting(&session, &turn) => {
                 if statuses[&session].is_null() {
                     self.ledger.unbegun(&session, out);
                 } else {
@@ -363,7 +367,7 @@ impl Bridge {
                     self.ledger.event(&event, Source::Refetch, out);
                 }
             }
-            Done::Status(..) => {}
+            BridgeDone::Status(..) => {}
         }
         Ok(())
     }
@@ -383,27 +387,27 @@ impl Bridge {
         for wish in out.wishes {
             let plain = |path: String, body: Value| Job { id: None, path, body, prompt: None };
             match wish {
-                Wish::Abort { session } => {
+                BridgeWish::Abort { session } => {
                     self.enqueue(plain(path(&["session", &session, "abort"]), json!({})))?;
                 }
-                Wish::Void { request, question: true } => {
+                BridgeWish::Void { request, question: true } => {
                     self.enqueue(plain(path(&["question", &request, "reject"]), json!({})))?;
                 }
-                Wish::Void { request, question: false } => {
+                BridgeWish::Void { request, question: false } => {
                     let body = json!({"reply": "reject"});
                     self.enqueue(plain(path(&["permission", &request, "reply"]), body))?;
                 }
-                Wish::Settle { session } => self.later(SETTLE, Done::Settle(session)),
-                Wish::Check { session, turn, soon } => {
+                BridgeWish::Settle { session } => self.later(SETTLE, BridgeDone::Settle(session)),
+                BridgeWish::Check { session, turn, soon } => {
                     let wait = if soon { BEGIN_WAIT_SOON } else { BEGIN_WAIT };
-                    self.later(wait, Done::Check(session, turn));
+                    self.later(wait, BridgeDone::Check(session, turn));
                 }
             }
         }
         Ok(())
     }
 
-    fn later(&self, wait: Duration, done: Done) {
+    fn later(&self, wait: Duration, done: BridgeDone) {
         let sender = self.done.clone();
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;

@@ -6,7 +6,7 @@ use lanyard_client::{ClientError, FollowStep, OpenStream, StreamCursor, StreamFo
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::http::Http;
+use super::http::OpenCodeHttp;
 
 /// Events read ahead of the loop; beyond it the server's connection waits.
 pub(super) const FEED_MAX: usize = 256;
@@ -14,7 +14,7 @@ pub(super) const FEED_MAX: usize = 256;
 const BACK_WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
-pub(super) enum Feed {
+pub(super) enum ServerFeed {
     Event(Value),
     /// The stream is back; events were missed.
     Back,
@@ -24,7 +24,7 @@ pub(super) enum Feed {
 
 /// The server's events; it gives no way to resume after one of them.
 struct ServerEvents {
-    http: Http,
+    http: OpenCodeHttp,
     /// Why the last try failed.
     fault: String,
 }
@@ -42,7 +42,7 @@ impl StreamSource for ServerEvents {
 }
 
 /// Reads events until the loop has ended. The first connection is made before this returns.
-pub(super) async fn follow(http: Http) -> Result<mpsc::Receiver<Feed>, super::BridgeError> {
+pub(super) async fn follow(http: OpenCodeHttp) -> Result<mpsc::Receiver<ServerFeed>, super::BridgeError> {
     let first = OpenStream::Events(http.events().await?);
     let source = ServerEvents { http, fault: String::new() };
     let follower = StreamFollower::new(source, StreamCursor::default(), Some(BACK_WAIT), String::new());
@@ -52,18 +52,18 @@ pub(super) async fn follow(http: Http) -> Result<mpsc::Receiver<Feed>, super::Br
         loop {
             let feed = match follower.next().await {
                 Ok(FollowStep::Frame(frame)) => match serde_json::from_str(&frame) {
-                    Ok(event) => Feed::Event(event),
+                    Ok(event) => ServerFeed::Event(event),
                     // What is no JSON is no event.
                     Err(_) => continue,
                 },
-                Ok(FollowStep::Open { .. }) => Feed::Back,
+                Ok(FollowStep::Open { .. }) => ServerFeed::Back,
                 Ok(FollowStep::Lost(_)) => continue,
                 Err(_) => {
                     let fault = &follower.source().fault;
-                    Feed::Gone(format!("the stream of events broke and does not come back: {fault}"))
+                    ServerFeed::Gone(format!("the stream of events broke and does not come back: {fault}"))
                 }
             };
-            let over = matches!(feed, Feed::Gone(_));
+            let over = matches!(feed, ServerFeed::Gone(_));
             if sender.send(feed).await.is_err() || over {
                 return;
             }

@@ -18,7 +18,7 @@ pub(super) enum Author {
 
 /// What became of one part of a message.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct MessagePart {
     /// Text or reasoning; unknown while only deltas were seen.
     pub(super) kind: Option<&'static str>,
     /// Bytes of its text that were said.
@@ -33,7 +33,7 @@ pub(super) struct Part {
 
 /// Whether a conversation works, and on whose order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Phase {
+pub(super) enum TalkPhase {
     #[default]
     Idle,
     /// A prompt was handed over and work on it has not begun: an idle now is about something older.
@@ -54,7 +54,7 @@ pub(super) struct Child {
 
 #[derive(Debug, Default)]
 pub(super) struct Talk {
-    pub(super) phase: Phase,
+    pub(super) phase: TalkPhase,
     pub(super) turn: Option<String>,
     /// The first thing that went wrong in the work under way.
     pub(super) error: Option<Value>,
@@ -78,7 +78,7 @@ pub(super) struct Talk {
     pub(super) changed: BTreeSet<String>,
     pub(super) child: Option<Child>,
     authors: BTreeMap<String, Author>,
-    parts: BTreeMap<String, Part>,
+    parts: BTreeMap<String, MessagePart>,
     order: VecDeque<(String, String)>,
     /// Messages up to this id are settled. OpenCode's ids sort by time.
     floor: Option<String>,
@@ -102,7 +102,7 @@ impl Talk {
     }
 
     /// The part's record, made when it is new; nothing for a settled message.
-    pub(super) fn part(&mut self, message: &str, part: &str) -> Option<&mut Part> {
+    pub(super) fn part(&mut self, message: &str, part: &str) -> Option<&mut MessagePart> {
         if self.is_settled(message) {
             return None;
         }
@@ -132,7 +132,7 @@ impl Talk {
     }
 
     pub(super) fn is_working(&self) -> bool {
-        matches!(self.phase, Phase::Awaiting | Phase::Busy | Phase::Ending)
+        matches!(self.phase, TalkPhase::Awaiting | TalkPhase::Busy | TalkPhase::Ending)
     }
 
     fn is_settled(&self, message: &str) -> bool {

@@ -36,11 +36,11 @@ pub(super) struct Agents {
     #[arg(long)]
     versions: bool,
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<AgentsVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum AgentsVerb {
     /// Start an agent, greet it, say what it can do, and end it
     Check {
         /// The agent, as the config names it
@@ -52,7 +52,7 @@ impl Agents {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
             None => list(context, self.versions).await,
-            Some(Verb::Check { name }) => check(context, &name).await,
+            Some(AgentsVerb::Check { name }) => check(context, &name).await,
         }
     }
 }

@@ -42,7 +42,7 @@ open";
 /// Answer an approval of an agent or a flow
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Answer {
+pub(super) struct AnswerArgs {
     /// Approval, as `lanyard approvals` lists it, or its session or flow [default: the only one]
     #[arg(value_name = "APPROVAL|ID", value_parser = NonEmptyStringValueParser::new())]
     what: Option<String>,
@@ -58,12 +58,12 @@ pub(super) struct Answer {
 }
 
 /// Owner of an approval.
-enum Asker {
+enum ApprovalAsker {
     Session(String, GateId),
     Flow(FlowId, Box<FlowGate>),
 }
 
-impl Answer {
+impl AnswerArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let (Some(what), Some(option)) = (&self.what, &self.option) else {
             if self.message.is_some() || self.session.is_some() {
@@ -78,7 +78,9 @@ impl Answer {
         let mut client = context.client().await?;
         let what = client.id_of(AN_ASKER, &what).await?;
         let asker = match (what.parse::<GateId>(), &self.session) {
-            (Ok(gate), Some(session)) => Asker::Session(client.id_of(A_SESSION, session).await?, gate),
+            (Ok(gate), Some(session)) => {
+                ApprovalAsker::Session(client.id_of(A_SESSION, session).await?, gate)
+            }
             (Ok(gate), None) => asker(&mut client, gate).await?,
             (Err(_), _) => match what.parse::<FlowId>() {
                 Ok(flow) => of_flow(&mut client, flow).await?,
@@ -86,8 +88,10 @@ impl Answer {
             },
         };
         match asker {
-            Asker::Flow(flow, gate) => self.answer_flow(context, &mut client, &option, flow, &gate).await,
-            Asker::Session(session, gate) => {
+            ApprovalAsker::Flow(flow, gate) => {
+                self.answer_flow(context, &mut client, &option, flow, &gate).await
+            }
+            ApprovalAsker::Session(session, gate) => {
                 let body = GateAnswer { option, message: self.message };
                 let route = Route::to(&["sessions", &session, "gates", &gate.to_string()]);
                 let outcome: Outcome = client.post(&route, &body).await?;
@@ -130,18 +134,18 @@ impl Answer {
 }
 
 /// Owner of an open approval, or of the last one of a flow, whose refusal says how it was answered.
-async fn asker(client: &mut Client<'_>, gate: GateId) -> Result<Asker, Failure> {
+async fn asker(client: &mut Client<'_>, gate: GateId) -> Result<ApprovalAsker, Failure> {
     let list: GateList = client.get(&Route::to(&["gates"])).await?;
     if let Some(entry) = list.gates.iter().find(|entry| entry.gate.id == gate) {
-        return Ok(Asker::Session(entry.session.to_string(), gate));
+        return Ok(ApprovalAsker::Session(entry.session.to_string(), gate));
     }
     if let Some(entry) = list.flows.into_iter().find(|entry| entry.gate.id == gate) {
-        return Ok(Asker::Flow(entry.flow, Box::new(entry.gate)));
+        return Ok(ApprovalAsker::Flow(entry.flow, Box::new(entry.gate)));
     }
     let newest: FlowList = client.get(&Route::to(&["flows"]).with("limit", Some(FLOWS_MAX))).await?;
     let held = |view: FlowView| {
         let held = view.flow.gate.filter(|held| held.id == gate)?;
-        Some(Asker::Flow(view.flow.id, Box::new(held)))
+        Some(ApprovalAsker::Flow(view.flow.id, Box::new(held)))
     };
     newest.flows.into_iter().find_map(held).ok_or_else(|| {
         let title = format!("{gate} is not an open approval");
@@ -152,22 +156,22 @@ async fn asker(client: &mut Client<'_>, gate: GateId) -> Result<Asker, Failure> 
 }
 
 /// The open approval of a flow, or its last one.
-async fn of_flow(client: &mut Client<'_>, flow: FlowId) -> Result<Asker, Failure> {
+async fn of_flow(client: &mut Client<'_>, flow: FlowId) -> Result<ApprovalAsker, Failure> {
     let view: FlowView = client.get(&super::flow::at(&flow.to_string(), &[])).await?;
     let gate = view.flow.gate.ok_or_else(|| {
         let advice = format!("show its state with `lanyard flow show {flow}`");
         Failure::local("gate_not_open", format!("{flow} has no open approval"), advice)
     })?;
-    Ok(Asker::Flow(flow, Box::new(gate)))
+    Ok(ApprovalAsker::Flow(flow, Box::new(gate)))
 }
 
 /// The only open approval of a session.
-async fn only_one(client: &mut Client<'_>, session: &str) -> Result<Asker, Failure> {
+async fn only_one(client: &mut Client<'_>, session: &str) -> Result<ApprovalAsker, Failure> {
     let list: GateList = client.get(&Route::to(&["sessions", session, "gates"])).await?;
     let open: Vec<&GateEntry> =
         list.gates.iter().filter(|entry| entry.gate.status == GateStatus::Open).collect();
     match open.as_slice() {
-        [only] => Ok(Asker::Session(only.session.to_string(), only.gate.id)),
+        [only] => Ok(ApprovalAsker::Session(only.session.to_string(), only.gate.id)),
         [] => Err(Failure::local(
             "gate_not_open",
             format!("`{session}` has no open approval"),

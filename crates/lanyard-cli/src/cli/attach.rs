@@ -16,7 +16,7 @@ use crate::tui::attach::{Mode, Model};
 use crate::tui::message::{Exit, Refused};
 use crate::tui::paint::Paint;
 use crate::tui::pick::{self, Purpose};
-use crate::tui::stage::{Clock, part, show};
+use crate::tui::stage::{ScreenClock, part, show};
 
 /// Events a stream can begin with; what is older is read when one scrolls up to it.
 const LAST_MAX: u64 = 10_000;
@@ -39,7 +39,7 @@ Examples:
 /// Watch a session on a screen, and step in
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Attach {
+pub(super) struct AttachArgs {
     /// The session: its id or one of its aliases [default: choose from a list]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct How {
     pub(super) last: Option<u64>,
 }
 
-impl Attach {
+impl AttachArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mode = if self.read_only { Mode::ReadOnly } else { Mode::Write };
         let how = How { mode, last: (!self.full).then_some(self.tail) };
@@ -96,9 +96,9 @@ impl Attach {
     }
 }
 
-async fn clock(context: &Context) -> Result<Clock, Failure> {
+async fn clock(context: &Context) -> Result<ScreenClock, Failure> {
     let mut client = context.client().await?;
-    Ok(Clock::set(daemon_now(&mut client).await?))
+    Ok(ScreenClock::set(daemon_now(&mut client).await?))
 }
 
 /// Lets the user choose; nothing when they left.

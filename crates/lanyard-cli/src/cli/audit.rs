@@ -41,7 +41,7 @@ const COLUMNS: [Column; 6] = [
 /// List stops, guidance, answered approvals and changes, with their actors
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Audit {
+pub(super) struct AuditArgs {
     /// Of this session only: its id or one of its aliases
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
@@ -107,7 +107,7 @@ impl When {
     }
 }
 
-impl Audit {
+impl AuditArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let now = daemon_now(&mut client).await?;

@@ -15,7 +15,7 @@ Examples:
 /// Cancel the turn that is running
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Cancel {
+pub(super) struct CancelArgs {
     #[command(flatten)]
     target: Target,
     /// Why, for the log
@@ -23,7 +23,7 @@ pub(super) struct Cancel {
     reason: Option<String>,
 }
 
-impl Cancel {
+impl CancelArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let outcome = self.target.change(context, &["cancel"], &Reason { reason: self.reason }).await?;
         let sentence = format!("{} was asked to cancel its turn; it is {}", outcome.session, outcome.state);

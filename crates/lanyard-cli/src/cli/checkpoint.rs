@@ -14,12 +14,12 @@ Examples:
 /// Mark the current place in a session's log, and keep its workspace
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Checkpoint {
+pub(super) struct CheckpointArgs {
     #[command(flatten)]
     target: Target,
 }
 
-impl Checkpoint {
+impl CheckpointArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let outcome = self.target.change(context, &["checkpoints"], &serde_json::json!({})).await?;
         // The checkpoint's own event comes right after the position it names.

@@ -14,7 +14,7 @@ Examples:
 /// End a session as completed
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Complete {
+pub(super) struct CompleteArgs {
     #[command(flatten)]
     target: Target,
     /// Why, for the log
@@ -22,7 +22,7 @@ pub(super) struct Complete {
     reason: Option<String>,
 }
 
-impl Complete {
+impl CompleteArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let outcome = self.target.change(context, &["complete"], &Reason { reason: self.reason }).await?;
         context.out.receipt(&outcome, None, &format!("{} is {}", outcome.session, outcome.state))

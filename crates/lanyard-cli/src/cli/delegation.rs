@@ -18,12 +18,12 @@ Examples:
 /// Show a session's level, depth, caller and children
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Delegation {
+pub(super) struct DelegationArgs {
     #[command(flatten)]
     target: Target,
 }
 
-impl Delegation {
+impl DelegationArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let told: Told = client.get(&self.target.route(&["delegation"])).await?;

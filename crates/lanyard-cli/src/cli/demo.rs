@@ -3,7 +3,7 @@
 use clap::{Args, FromArgMatches};
 use lanyard_api::config::DEMO;
 
-use super::run::Run;
+use super::run::RunArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -34,8 +34,8 @@ impl Demo {
         words.push("--");
         words.extend(self.prompt.iter().map(String::as_str));
         // A shorthand for `run`, and so read by it.
-        let read = Run::augment_args(clap::Command::new("run")).try_get_matches_from(words);
-        let run = read.and_then(|matches| Run::from_arg_matches(&matches));
+        let read = RunArgs::augment_args(clap::Command::new("run")).try_get_matches_from(words);
+        let run = read.and_then(|matches| RunArgs::from_arg_matches(&matches));
         run.map_err(|error| Failure::usage(error.to_string(), "see `lanyard demo --help`"))?
             .run(context)
             .await

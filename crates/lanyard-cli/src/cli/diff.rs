@@ -29,7 +29,7 @@ const LAST: &str = "last";
 /// Show what a session changed in its workspace
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Diff {
+pub(super) struct DiffArgs {
     #[command(flatten)]
     target: Target,
     /// From one checkpoint to another; with A alone, to the workspace as it is
@@ -43,7 +43,7 @@ pub(super) struct Diff {
     stat: bool,
 }
 
-impl Diff {
+impl DiffArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let (from, to) = match (&self.range, &self.turn) {

@@ -41,7 +41,7 @@ pub(super) struct Doctor {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Finding {
-    level: Level,
+    level: FindingLevel,
     check: &'static str,
     what: String,
     /// How to mend it.
@@ -51,7 +51,7 @@ struct Finding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Level {
+enum FindingLevel {
     Ok,
     Warn,
     Fail,
@@ -59,22 +59,22 @@ enum Level {
 
 impl Finding {
     fn ok(check: &'static str, what: impl Into<String>) -> Self {
-        Self { level: Level::Ok, check, what: what.into(), fix: None }
+        Self { level: FindingLevel::Ok, check, what: what.into(), fix: None }
     }
 
     fn warn(check: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { level: Level::Warn, check, what: what.into(), fix: Some(fix.into()) }
+        Self { level: FindingLevel::Warn, check, what: what.into(), fix: Some(fix.into()) }
     }
 
     fn fail(check: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { level: Level::Fail, check, what: what.into(), fix: Some(fix.into()) }
+        Self { level: FindingLevel::Fail, check, what: what.into(), fix: Some(fix.into()) }
     }
 
     fn line(&self) -> String {
         let level = match self.level {
-            Level::Ok => "ok",
-            Level::Warn => "warn",
-            Level::Fail => "FAIL",
+            FindingLevel::Ok => "ok",
+            FindingLevel::Warn => "warn",
+            FindingLevel::Fail => "FAIL",
         };
         let line = format!("{}{}{}\n", pad(level, 6), pad(self.check, 13), one_line(&self.what));
         match &self.fix {
@@ -104,7 +104,7 @@ impl Doctor {
         } else {
             context.out.data(&findings.iter().map(Finding::line).collect::<String>())?;
         }
-        if findings.iter().any(|finding| finding.level == Level::Fail) {
+        if findings.iter().any(|finding| finding.level == FindingLevel::Fail) {
             return Err(Failure::Shown);
         }
         Ok(())

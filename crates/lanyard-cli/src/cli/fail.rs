@@ -13,7 +13,7 @@ Examples:
 /// End a session as failed
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Fail {
+pub(super) struct FailArgs {
     #[command(flatten)]
     target: Target,
     /// Why, for the log
@@ -21,7 +21,7 @@ pub(super) struct Fail {
     reason: Option<String>,
 }
 
-impl Fail {
+impl FailArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let outcome = self.target.change(context, &["fail"], &Reason { reason: self.reason }).await?;
         context.out.receipt(&outcome, None, &format!("{} is {}", outcome.session, outcome.state))

@@ -40,54 +40,54 @@ Examples:
 /// Work through a plan, phase by phase, with an author and a reviewer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Flow {
+pub(super) struct FlowArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: FlowVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum FlowVerb {
     /// Work through a plan's phases, and watch
     #[command(after_help = run::examples())]
-    Run(Box<run::Run>),
+    Run(Box<run::FlowRunArgs>),
     /// Have a plan itself reviewed and corrected until it is approved, and watch
     #[command(after_help = review::examples())]
     Review(Box<review::Review>),
     /// List flows
     #[command(after_help = ls::EXAMPLES)]
-    Ls(ls::Ls),
+    Ls(ls::FlowLsArgs),
     /// Show all there is to know of a flow
     #[command(after_help = show::EXAMPLES)]
-    Show(show::Show),
+    Show(show::FlowShowArgs),
     /// Watch a flow, and answer its approvals
     #[command(after_help = watch::examples())]
-    Watch(watch::Watch),
+    Watch(watch::FlowWatchArgs),
     /// Tell what came of a flow, as Markdown
     #[command(after_help = report::EXAMPLES)]
-    Report(report::Report),
+    Report(report::FlowReportArgs),
     /// End a flow; its work stays on its branch
     #[command(after_help = cancel::EXAMPLES)]
-    Cancel(cancel::Cancel),
+    Cancel(cancel::FlowCancelArgs),
     /// Merge the branch of a flow that has ended
     #[command(after_help = merge::EXAMPLES)]
     Merge(merge::MergeFlow),
     /// Take a flow up again that was aborted, where it was
     #[command(after_help = resume::EXAMPLES)]
-    Resume(resume::Resume),
+    Resume(resume::FlowResumeArgs),
 }
 
-impl Flow {
+impl FlowArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
-            Verb::Run(run) => run.run(context).await,
-            Verb::Review(review) => review.run(context).await,
-            Verb::Ls(ls) => ls.run(context).await,
-            Verb::Show(show) => show.run(context).await,
-            Verb::Watch(watch) => watch.run(context).await,
-            Verb::Report(report) => report.run(context).await,
-            Verb::Cancel(cancel) => cancel.run(context).await,
-            Verb::Merge(merge) => merge.run(context).await,
-            Verb::Resume(resume) => resume.run(context).await,
+            FlowVerb::Run(run) => run.run(context).await,
+            FlowVerb::Review(review) => review.run(context).await,
+            FlowVerb::Ls(ls) => ls.run(context).await,
+            FlowVerb::Show(show) => show.run(context).await,
+            FlowVerb::Watch(watch) => watch.run(context).await,
+            FlowVerb::Report(report) => report.run(context).await,
+            FlowVerb::Cancel(cancel) => cancel.run(context).await,
+            FlowVerb::Merge(merge) => merge.run(context).await,
+            FlowVerb::Resume(resume) => resume.run(context).await,
         }
     }
 }

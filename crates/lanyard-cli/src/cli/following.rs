@@ -56,7 +56,7 @@ async fn follow(
     followed: &mut impl Followed,
 ) -> Result<(), Failure> {
     let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
-    let mut asking = Asking { context, keyboard, approvals: Approvals::default(), asked: None };
+    let mut asking = FollowPrompt { context, keyboard, approvals: Approvals::default(), asked: None };
     asking.look(followed);
     while !followed.is_over() {
         let woken = tokio::select! {
@@ -95,14 +95,14 @@ async fn look_again(context: &Context, followed: &mut impl Followed) -> Result<(
 }
 
 /// Approvals of agents, each printed once, with a prompt on a terminal.
-struct Asking<'a> {
+struct FollowPrompt<'a> {
     context: &'a Context,
     keyboard: Keyboard,
     approvals: Approvals,
     asked: Option<GateId>,
 }
 
-impl Asking<'_> {
+impl FollowPrompt<'_> {
     fn look(&mut self, followed: &mut impl Followed) {
         for line in self.approvals.update(&followed.approvals()) {
             self.context.out.note(&line);

@@ -16,7 +16,7 @@ Examples:
 /// Make a session that goes on from another's log, and print its id
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Fork {
+pub(super) struct ForkArgs {
     #[command(flatten)]
     target: Target,
     /// The position in the log to go on from [default: its end]
@@ -27,7 +27,7 @@ pub(super) struct Fork {
     title: Option<String>,
 }
 
-impl Fork {
+impl ForkArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let fork = NewFork { at: self.at, title: self.title };
         let outcome = self.target.change(context, &["fork"], &fork).await?;

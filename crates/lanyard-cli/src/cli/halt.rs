@@ -27,7 +27,7 @@ Examples:
 /// Stop all work, or one plan's, and start nothing new
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Halt {
+pub(super) struct HaltArgs {
     /// A plan, a task or its worker [default: everything]
     #[arg(value_name = "WHAT", value_parser = NonEmptyStringValueParser::new())]
     what: Option<String>,
@@ -45,7 +45,7 @@ pub(super) struct Halt {
     status: bool,
 }
 
-impl Halt {
+impl HaltArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         if self.status || self.lift {

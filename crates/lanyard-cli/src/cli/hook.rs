@@ -22,13 +22,13 @@ Examples:
 /// Reach an agent's own tools through its hooks
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Hook {
+pub(super) struct HookArgs {
     #[command(subcommand)]
-    pub(super) verb: Verb,
+    pub(super) verb: HookVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum Verb {
+pub(super) enum HookVerb {
     /// Put the hook into an agent's settings
     #[command(after_help = INSTALL_EXAMPLES)]
     Install(Place),
@@ -77,7 +77,7 @@ pub(super) struct Place {
     user: bool,
 }
 
-impl Verb {
+impl HookVerb {
     /// The harness whose hook this is; nothing for what people run.
     pub(super) fn harness(&self) -> Option<Harness> {
         match self {
@@ -90,13 +90,13 @@ impl Verb {
     }
 }
 
-impl Hook {
+impl HookArgs {
     pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
-            Verb::Install(place) => install(context, &place),
-            Verb::Uninstall(place) => uninstall(context, &place),
+            HookVerb::Install(place) => install(context, &place),
+            HookVerb::Uninstall(place) => uninstall(context, &place),
             // Answered before there is a context: they need none.
-            Verb::Claude | Verb::Codex | Verb::Gemini | Verb::Opencode => Ok(()),
+            HookVerb::Claude | HookVerb::Codex | HookVerb::Gemini | HookVerb::Opencode => Ok(()),
         }
     }
 }

@@ -42,15 +42,15 @@ const COLUMNS: [Column; 6] = [
 /// List the messages that wait for their turn, and change them
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = false, subcommand_negates_reqs = false)]
-pub(super) struct Inbox {
+pub(super) struct InboxArgs {
     #[command(flatten)]
     target: Target,
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<InboxVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum InboxVerb {
     /// Change the text of a message, or when it is delivered
     Edit {
         turn: String,
@@ -91,19 +91,19 @@ fn promotion_parser() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(PROMOTIONS.map(Promotion::as_str))
 }
 
-impl Inbox {
+impl InboxArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let Some(verb) = &self.verb else { return list(context, &self.target).await };
         let mut client = context.client().await?;
         let at = |below: &[&str]| self.target.route(below);
         let (outcome, sentence): (Outcome, String) = match verb {
-            Verb::Edit { turn, prompt, when } => {
+            InboxVerb::Edit { turn, prompt, when } => {
                 let id = self.turn(&mut client, turn).await?.to_string();
                 let prompt = prompt.clone().map(text_or_stdin).transpose()?;
                 let body = InboxEdit { prompt, delivery: *when, writer_epoch: None };
                 (client.patch(&at(&["inbox", &id]), &body).await?, format!("{id} was changed"))
             }
-            Verb::Order { turns: named } => {
+            InboxVerb::Order { turns: named } => {
                 let mut turns = Vec::new();
                 for turn in named {
                     turns.push(self.turn(&mut client, turn).await?);
@@ -111,12 +111,12 @@ impl Inbox {
                 let body = InboxOrder { turns, writer_epoch: None };
                 (client.post(&at(&["inbox", "order"]), &body).await?, "the order was changed".to_owned())
             }
-            Verb::Rm { turn, reason } => {
+            InboxVerb::Rm { turn, reason } => {
                 let id = self.turn(&mut client, turn).await?.to_string();
                 let outcome = client.delete(&at(&["inbox", &id]), &Reason { reason: reason.clone() }).await?;
                 (outcome, format!("{id} was taken back"))
             }
-            Verb::Promote { turn, to } => {
+            InboxVerb::Promote { turn, to } => {
                 let id = self.turn(&mut client, turn).await?.to_string();
                 let to =
                     PROMOTIONS.into_iter().find(|known| known.as_str() == to.as_str()).unwrap_or_default();
@@ -124,11 +124,11 @@ impl Inbox {
                 let outcome = client.post(&at(&["inbox", &id, "promote"]), &body).await?;
                 (outcome, format!("{id} was promoted ({})", to.as_str()))
             }
-            Verb::Pause => {
+            InboxVerb::Pause => {
                 let outcome = client.post(&at(&["inbox", "pause"]), &Reason::default()).await?;
                 (outcome, "the inbox is paused".to_owned())
             }
-            Verb::Go => {
+            InboxVerb::Go => {
                 let outcome: Outcome = client.post(&at(&["inbox", "go"]), &Reason::default()).await?;
                 let sentence = format!("the inbox goes on; the session is {}", outcome.state);
                 (outcome, sentence)

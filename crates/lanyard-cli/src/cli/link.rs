@@ -16,14 +16,14 @@ Examples:
 /// Make a session the child of another
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Link {
+pub(super) struct LinkArgs {
     #[command(flatten)]
     child: Target,
     /// The session to put it under: its id or one of its aliases
     parent: String,
 }
 
-impl Link {
+impl LinkArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let parent = context.client().await?.id_of(A_SESSION, &self.parent).await?;
         let outcome = self.child.change(context, &["link"], &NewLink { parent }).await?;

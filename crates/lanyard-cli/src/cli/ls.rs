@@ -31,7 +31,7 @@ Examples:
 /// List sessions, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Ls {
+pub(super) struct LsArgs {
     /// Show archived sessions too, and those that ended long ago
     #[arg(long, short)]
     all: bool,
@@ -95,7 +95,7 @@ struct Filter {
     archived: bool,
 }
 
-impl Ls {
+impl LsArgs {
     pub(super) async fn run(mut self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         self.filter.parent = client.id_if(A_SESSION, self.filter.parent).await?;

@@ -40,11 +40,11 @@ pub(super) struct Mailbox {
     #[arg(long, short)]
     all: bool,
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<MailboxVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum MailboxVerb {
     /// Show one in full, with its status
     Show { mail: String },
     /// Settle one: you took note of it
@@ -71,14 +71,14 @@ impl Mailbox {
                 let of = client.id_if(A_TASK, self.of).await?;
                 return list(context, &mut client, &Self { of, ..self }).await;
             }
-            Some(Verb::Show { mail }) => {
+            Some(MailboxVerb::Show { mail }) => {
                 let mail: Mail = client.get(&Route::to(&["mail", &mail])).await?;
                 return show(context, &mut client, &mail).await;
             }
-            Some(Verb::Ack { mail, reason }) => {
+            Some(MailboxVerb::Ack { mail, reason }) => {
                 client.post(&Route::to(&["mail", &mail, "ack"]), &Reason { reason }).await?
             }
-            Some(Verb::Again { mail, to }) => {
+            Some(MailboxVerb::Again { mail, to }) => {
                 let to = client.id_if(A_TASK, to).await?;
                 client.post(&Route::to(&["mail", &mail, "again"]), &SendAgain { to }).await?
             }

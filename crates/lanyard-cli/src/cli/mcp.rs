@@ -29,13 +29,13 @@ Examples:
 /// List, check, address and wrap MCP servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Mcp {
+pub(super) struct McpArgs {
     #[command(subcommand)]
-    pub(super) verb: Verb,
+    pub(super) verb: McpVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum Verb {
+pub(super) enum McpVerb {
     /// List the servers of the config, and how they are
     Ls,
     /// Print a server's address and header for one session; the header is a secret
@@ -43,7 +43,7 @@ pub(super) enum Verb {
     Url(Url),
     /// Run a server's command with Lanyard in between
     #[command(after_help = WRAP_EXAMPLES)]
-    Wrap(Wrap),
+    Wrap(McpWrapArgs),
     /// Connect to a server, greet it and count its tools
     Check {
         /// The server, as `lanyard mcp ls` shows it; all of them when left out
@@ -87,7 +87,7 @@ In mcp.json:
     \"args\": [\"mcp\", \"wrap\", \"--name\", \"git\", \"--\", \"uvx\", \"mcp-server-git\"] } } }";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Wrap {
+pub(super) struct McpWrapArgs {
     /// The server's name, as in mcp.json [default: the command's]
     #[arg(long)]
     name: Option<String>,
@@ -99,7 +99,7 @@ pub(super) struct Wrap {
     command: Vec<OsString>,
 }
 
-impl Wrap {
+impl McpWrapArgs {
     /// Wherever it is started: without a home there is no daemon either.
     pub(super) async fn run(self, home: Option<Home>) -> Result<(), Failure> {
         let Self { name, session, command } = self;
@@ -121,21 +121,21 @@ const COLUMNS: [Column; 8] = [
     Column::elastic("LAST ERROR", 10),
 ];
 
-impl Mcp {
+impl McpArgs {
     /// What needs no daemon, or itself back.
-    pub(super) fn into_wrap(self) -> Result<Wrap, Self> {
+    pub(super) fn into_wrap(self) -> Result<McpWrapArgs, Self> {
         match self.verb {
-            Verb::Wrap(wrap) => Ok(wrap),
-            verb @ (Verb::Ls | Verb::Url(_) | Verb::Check { .. }) => Err(Self { verb }),
+            McpVerb::Wrap(wrap) => Ok(wrap),
+            verb @ (McpVerb::Ls | McpVerb::Url(_) | McpVerb::Check { .. }) => Err(Self { verb }),
         }
     }
 
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
-            Verb::Ls => list(context).await,
-            Verb::Url(url) => url.run(context).await,
-            Verb::Check { server } => check(context, server).await,
-            Verb::Wrap(wrap) => wrap.run(Some(context.home.clone())).await,
+            McpVerb::Ls => list(context).await,
+            McpVerb::Url(url) => url.run(context).await,
+            McpVerb::Check { server } => check(context, server).await,
+            McpVerb::Wrap(wrap) => wrap.run(Some(context.home.clone())).await,
         }
     }
 }

@@ -32,40 +32,40 @@ Examples:
 /// Search, add and forget what is remembered, and set what may be
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Memory {
+pub(super) struct MemoryArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: MemoryVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum MemoryVerb {
     Search(search::Search),
-    Add(search::Add),
+    Add(search::MemoryAddArgs),
     /// Show one entry, whole, with where it came from
     Show {
         /// Its id
         #[arg(value_name = "MEMORY")]
         memory: String,
     },
-    Forget(forget::Forget),
+    Forget(forget::MemoryForgetArgs),
     Export(carry::Export),
-    Import(carry::Import),
-    Policy(policy::Policy),
+    Import(carry::MemoryImportArgs),
+    Policy(policy::MemoryPolicyArgs),
     /// Show how much is remembered, and what was refused since the daemon started
     Status,
 }
 
-impl Memory {
+impl MemoryArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
-            Verb::Search(search) => search.run(context).await,
-            Verb::Add(add) => add.run(context).await,
-            Verb::Show { memory } => show(context, &memory).await,
-            Verb::Forget(forget) => forget.run(context).await,
-            Verb::Export(export) => export.run(context).await,
-            Verb::Import(import) => import.run(context).await,
-            Verb::Policy(policy) => policy.run(context).await,
-            Verb::Status => status(context).await,
+            MemoryVerb::Search(search) => search.run(context).await,
+            MemoryVerb::Add(add) => add.run(context).await,
+            MemoryVerb::Show { memory } => show(context, &memory).await,
+            MemoryVerb::Forget(forget) => forget.run(context).await,
+            MemoryVerb::Export(export) => export.run(context).await,
+            MemoryVerb::Import(import) => import.run(context).await,
+            MemoryVerb::Policy(policy) => policy.run(context).await,
+            MemoryVerb::Status => status(context).await,
         }
     }
 }

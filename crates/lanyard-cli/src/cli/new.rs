@@ -20,7 +20,7 @@ Examples:
 /// Make a session and print its id
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct New {
+pub(super) struct NewArgs {
     /// What people see it under
     #[arg(long)]
     title: Option<String>,
@@ -81,7 +81,7 @@ pub(super) struct New {
     depth_limit: Option<u32>,
 }
 
-impl New {
+impl NewArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         // An agent works in a folder; sessions that nothing runs in may have a name instead.
         let runs = self.agent.is_some() && !self.not_run && self.source != EXTERNAL;

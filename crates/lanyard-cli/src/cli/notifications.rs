@@ -43,11 +43,11 @@ Examples:
 /// List what you should know, and acknowledge, snooze or dismiss it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
-pub(super) struct Notifications {
+pub(super) struct NotificationsArgs {
     #[command(flatten)]
     ls: Ls,
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<NotificationsVerb>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -80,7 +80,7 @@ struct Which {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum NotificationsVerb {
     /// List them, newest first
     Ls(Ls),
     /// Show one, and how its deliveries went
@@ -110,25 +110,27 @@ enum Verb {
     },
 }
 
-impl Notifications {
+impl NotificationsArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let client = &mut client;
         match self.verb {
             None => list(context, client, &self.ls).await,
-            Some(Verb::Ls(ls)) => list(context, client, &ls).await,
-            Some(Verb::Show { id }) => show(context, client, &id).await,
-            Some(Verb::Read(which)) => change(context, client, which, NotificationStatus::Read, None).await,
-            Some(Verb::Ack(which)) => {
+            Some(NotificationsVerb::Ls(ls)) => list(context, client, &ls).await,
+            Some(NotificationsVerb::Show { id }) => show(context, client, &id).await,
+            Some(NotificationsVerb::Read(which)) => {
+                change(context, client, which, NotificationStatus::Read, None).await
+            }
+            Some(NotificationsVerb::Ack(which)) => {
                 change(context, client, which, NotificationStatus::Acknowledged, None).await
             }
-            Some(Verb::Snooze { which, ms }) => {
+            Some(NotificationsVerb::Snooze { which, ms }) => {
                 change(context, client, which, NotificationStatus::Snoozed, Some(ms)).await
             }
-            Some(Verb::Dismiss(which)) => {
+            Some(NotificationsVerb::Dismiss(which)) => {
                 change(context, client, which, NotificationStatus::Dismissed, None).await
             }
-            Some(Verb::Purge { older_than }) => {
+            Some(NotificationsVerb::Purge { older_than }) => {
                 let body = NotificationPurge { older_than_ms: older_than };
                 let purged: NotificationsPurged =
                     client.post(&Route::to(&["notifications", "purge"]), &body).await?;

@@ -30,7 +30,7 @@ const SIGNS: [&str; 2] = ["DISPLAY", "WAYLAND_DISPLAY"];
 /// Open the dashboard in a browser
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Open {
+pub(super) struct OpenArgs {
     /// A browser that may look and not touch
     #[arg(long)]
     observer: bool,
@@ -42,7 +42,7 @@ pub(super) struct Open {
     print: bool,
 }
 
-impl Open {
+impl OpenArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let role = if self.observer { SignInRole::Observer } else { SignInRole::Operator };
         let asked = NewSignInLink { role, name: self.name };

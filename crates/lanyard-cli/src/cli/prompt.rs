@@ -17,7 +17,7 @@ Examples:
 /// Start a turn and print its id
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Prompt {
+pub(super) struct PromptArgs {
     #[command(flatten)]
     target: Target,
     /// Message to the agent; `-` reads it from stdin
@@ -27,7 +27,7 @@ pub(super) struct Prompt {
     turn_id: Option<String>,
 }
 
-impl Prompt {
+impl PromptArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let prompt = text_or_stdin(self.text)?;
         let turn = NewTurn { prompt, client_turn_id: self.turn_id, ..NewTurn::default() };

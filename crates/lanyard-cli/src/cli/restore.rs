@@ -39,7 +39,7 @@ pub(super) struct Restore {
 }
 
 #[derive(Debug, serde::Serialize)]
-struct Restored {
+struct RestoredJournal {
     journal: PathBuf,
     /// Where the journal went that was there before.
     kept: Option<PathBuf>,
@@ -76,7 +76,7 @@ impl Restore {
             )
         })?;
         let Report { sessions, events, .. } = report;
-        let restored = Restored { journal, kept, sessions, events };
+        let restored = RestoredJournal { journal, kept, sessions, events };
         if context.out.is_json() {
             return context.out.json(&restored);
         }

@@ -50,7 +50,7 @@ Examples:
 /// Bring a session's agent or a task's worker back, and say what it still knows
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
-pub(super) struct Resume {
+pub(super) struct ResumeArgs {
     #[command(flatten)]
     target: Target,
     /// Go on with this prompt, and watch the turn; `-` reads it from stdin
@@ -81,7 +81,7 @@ impl From<Way> for ResumeWay {
     }
 }
 
-impl Resume {
+impl ResumeArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut prompt = self.prompt.clone().map(text_or_stdin).transpose()?;
         let mut client = context.client().await?;

@@ -41,7 +41,7 @@ Examples:
 /// Give an agent something to do, and watch it
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
-pub(super) struct Run {
+pub(super) struct RunArgs {
     /// Message to the agent, quoted or not; `-` reads it from stdin
     #[arg(required = true)]
     prompt: Vec<String>,
@@ -69,7 +69,7 @@ pub(super) struct Run {
     memory: MemoryFlags,
 }
 
-impl Run {
+impl RunArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let prompt = words_or_stdin(&self.prompt)?;
         let workspace = folder(self.cwd, "--cwd")?;

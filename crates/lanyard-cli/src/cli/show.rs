@@ -18,12 +18,12 @@ Examples:
 /// Show all there is to know of a session
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Show {
+pub(super) struct ShowArgs {
     #[command(flatten)]
     target: Target,
 }
 
-impl Show {
+impl ShowArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let detail: SessionDetail = client.get(&self.target.route(&[])).await?;

@@ -17,7 +17,7 @@ Examples:
 /// Report what was seen of a session's work
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Signal {
+pub(super) struct SignalArgs {
     #[command(flatten)]
     target: Target,
     /// The signal; `-` reads it from stdin
@@ -25,7 +25,7 @@ pub(super) struct Signal {
     signal: String,
 }
 
-impl Signal {
+impl SignalArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let text = text_or_stdin(self.signal)?;
         let seen: Seen = serde_json::from_str(&text).map_err(|error| {

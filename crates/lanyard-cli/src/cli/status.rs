@@ -34,7 +34,7 @@ Examples:
 /// Show what needs you, what runs, and how the daemon is
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Status {}
+pub(super) struct StatusArgs {}
 
 /// The daemon's status, with what needs a person and what runs.
 #[derive(Debug, Serialize)]
@@ -61,7 +61,7 @@ struct Attended {
     command: String,
 }
 
-impl Status {
+impl StatusArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let Self {} = self;
         let Some(mut client) = context.client_if_running().await? else {

@@ -46,7 +46,7 @@ answers, 4 not ended within --timeout or not confirmed, 130 left with Ctrl-C";
 #[expect(clippy::struct_excessive_bools, reason = "one per flag of the command line")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Stop {
+pub(super) struct StopArgs {
     #[command(flatten)]
     target: Target,
     /// Why, for the agent and the log
@@ -69,7 +69,7 @@ pub(super) struct Stop {
     timeout: u64,
 }
 
-impl Stop {
+impl StopArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut body = json!({ "reason": self.reason });
         if self.subtree || self.turn {

@@ -39,22 +39,22 @@ Examples:
 /// Make tasks, deploy, watch, cancel and merge them
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Task {
+pub(super) struct TaskArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TaskVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TaskVerb {
     /// Make a task and print its id
     #[command(after_help = add::EXAMPLES)]
-    Add(Box<add::Add>),
+    Add(Box<add::TaskAddArgs>),
     /// List tasks
     #[command(after_help = ls::EXAMPLES)]
-    Ls(ls::Ls),
+    Ls(ls::TaskLsArgs),
     /// Show all there is to know of a task
     #[command(after_help = show::EXAMPLES)]
-    Show(show::Show),
+    Show(show::TaskShowArgs),
     /// Change a task that is not running
     #[command(after_help = edit::EXAMPLES)]
     Edit(Box<edit::Edit>),
@@ -67,17 +67,17 @@ enum Verb {
     Resume(order::Because),
     /// Cancel a task; what it has done so far is kept
     #[command(after_help = order::CANCEL_EXAMPLES)]
-    Cancel(order::Cancel),
+    Cancel(order::TaskCancelArgs),
     /// Have a task done again that has ended
     #[command(after_help = order::RETRY_EXAMPLES)]
     Retry(order::Retry),
     /// Say that a task is done
-    Complete(order::Complete),
+    Complete(order::TaskCompleteArgs),
     /// Say that a task cannot be done
-    Fail(order::Fail),
+    Fail(order::TaskFailArgs),
     /// Show what a task's branch holds
     #[command(after_help = tree::DIFF_EXAMPLES)]
-    Diff(tree::Diff),
+    Diff(tree::TaskDiffArgs),
     /// Merge the branches of tasks, prerequisites first
     #[command(after_help = tree::MERGE_EXAMPLES)]
     Merge(tree::Merge),
@@ -88,7 +88,7 @@ enum Verb {
     Adopt(order::Adopt),
     /// Send a message to a task's worker
     #[command(after_help = order::MESSAGE_EXAMPLES)]
-    Message(order::Message),
+    Message(order::TaskMessageArgs),
     /// Print the tokens with which an external program runs a task of kind `external`
     Token(order::Because),
     /// Wait until tasks have ended
@@ -126,27 +126,27 @@ fn told(context: &Context, view: &TaskView, next: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Task {
+impl TaskArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
-            Verb::Add(add) => add.run(context).await,
-            Verb::Ls(ls) => ls.run(context).await,
-            Verb::Show(show) => show.run(context).await,
-            Verb::Edit(edit) => edit.run(context).await,
-            Verb::Deploy(deploy) => deploy.run(context).await,
-            Verb::Pause(order) => order.pause(context).await,
-            Verb::Resume(order) => order.resume(context).await,
-            Verb::Cancel(cancel) => cancel.run(context).await,
-            Verb::Retry(retry) => retry.run(context).await,
-            Verb::Complete(complete) => complete.run(context).await,
-            Verb::Fail(fail) => fail.run(context).await,
-            Verb::Diff(diff) => diff.run(context).await,
-            Verb::Merge(merge) => merge.run(context).await,
-            Verb::Discard(order) => order.discard(context).await,
-            Verb::Adopt(adopt) => adopt.run(context).await,
-            Verb::Message(message) => message.run(context).await,
-            Verb::Token(order) => order.token(context).await,
-            Verb::Wait(wait) => wait.run(context).await,
+            TaskVerb::Add(add) => add.run(context).await,
+            TaskVerb::Ls(ls) => ls.run(context).await,
+            TaskVerb::Show(show) => show.run(context).await,
+            TaskVerb::Edit(edit) => edit.run(context).await,
+            TaskVerb::Deploy(deploy) => deploy.run(context).await,
+            TaskVerb::Pause(order) => order.pause(context).await,
+            TaskVerb::Resume(order) => order.resume(context).await,
+            TaskVerb::Cancel(cancel) => cancel.run(context).await,
+            TaskVerb::Retry(retry) => retry.run(context).await,
+            TaskVerb::Complete(complete) => complete.run(context).await,
+            TaskVerb::Fail(fail) => fail.run(context).await,
+            TaskVerb::Diff(diff) => diff.run(context).await,
+            TaskVerb::Merge(merge) => merge.run(context).await,
+            TaskVerb::Discard(order) => order.discard(context).await,
+            TaskVerb::Adopt(adopt) => adopt.run(context).await,
+            TaskVerb::Message(message) => message.run(context).await,
+            TaskVerb::Token(order) => order.token(context).await,
+            TaskVerb::Wait(wait) => wait.run(context).await,
         }
     }
 }

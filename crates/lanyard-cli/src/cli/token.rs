@@ -25,11 +25,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Token {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TokenVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TokenVerb {
     /// List the tokens; the secrets themselves are never shown again
     Ls,
     /// Make a token and print its secret
@@ -64,9 +64,9 @@ enum Role {
 impl Token {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
-            Verb::Ls => list(context).await,
-            Verb::New(new) => make(context, new).await,
-            Verb::Rm { id } => {
+            TokenVerb::Ls => list(context).await,
+            TokenVerb::New(new) => make(context, new).await,
+            TokenVerb::Rm { id } => {
                 context.client().await?.remove(&Route::to(&["tokens", &id])).await?;
                 if context.out.is_json() {
                     return context.out.json(&serde_json::json!({ "revoked": id }));

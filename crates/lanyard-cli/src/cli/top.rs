@@ -17,7 +17,7 @@ use crate::render::table::{Column, table};
 use crate::tui::attach::Mode;
 use crate::tui::message::Exit;
 use crate::tui::paint::Paint;
-use crate::tui::stage::{Clock, show};
+use crate::tui::stage::{ScreenClock, show};
 use crate::tui::top::Model;
 use crate::tui::top::row::words;
 
@@ -67,7 +67,7 @@ impl Top {
 
     async fn on_screen(&self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
-        let clock = Clock::set(daemon_now(&mut client).await?);
+        let clock = ScreenClock::set(daemon_now(&mut client).await?);
         drop(client);
         let mut model = Model::new(Paint::from_env());
         let all = self.all;

@@ -21,13 +21,13 @@ Examples:
 /// Draw a session with its children, or all live families
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Tree {
+pub(super) struct TreeArgs {
     /// The session to begin with: its id or one of its aliases [default: all that live]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: Option<String>,
 }
 
-impl Tree {
+impl TreeArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let roots = if let Some(id) = &self.id {

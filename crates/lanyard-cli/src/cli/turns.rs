@@ -34,7 +34,7 @@ const COLUMNS: [Column; 7] = [
 /// List a session's turns and what became of them, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Turns {
+pub(super) struct TurnsArgs {
     #[command(flatten)]
     target: Target,
     /// How many, 1 to 500
@@ -45,7 +45,7 @@ pub(super) struct Turns {
     cursor: Option<String>,
 }
 
-impl Turns {
+impl TurnsArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let limit = self.limit.to_string();

@@ -64,7 +64,7 @@ pub(super) async fn watch(context: &Context, watched: Watched) -> Result<(), Fai
         watched,
         show: Show::new(context),
         keyboard,
-        asking: Asking::Nothing,
+        asking: WatchPrompt::Nothing,
         gates: VecDeque::new(),
         followed: Vec::new(),
         sender,
@@ -99,7 +99,7 @@ struct Watch<'a> {
     watched: Watched,
     show: Show<'a>,
     keyboard: Keyboard,
-    asking: Asking,
+    asking: WatchPrompt,
     /// Open approvals of the session and its subagents.
     gates: VecDeque<(SessionId, GateId, Box<Question>)>,
     followed: Vec<(SessionId, tokio::task::JoinHandle<()>)>,
@@ -116,7 +116,7 @@ struct Watch<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asking {
+enum WatchPrompt {
     Nothing,
     Gate(SessionId, GateId),
     Leave,
@@ -289,8 +289,8 @@ impl Watch<'_> {
             }
             GateEvent::Answered { gate, .. } | GateEvent::Withdrawn { gate, .. } => {
                 self.gates.retain(|(_, held, _)| held != gate);
-                if matches!(self.asking, Asking::Gate(_, held) if held == *gate) {
-                    self.asking = Asking::Nothing;
+                if matches!(self.asking, WatchPrompt::Gate(_, held) if held == *gate) {
+                    self.asking = WatchPrompt::Nothing;
                     self.show.unask();
                 }
             }
@@ -299,21 +299,21 @@ impl Watch<'_> {
 
     /// Prompts for the next open approval, on a terminal without another prompt.
     fn ask_next(&mut self) {
-        if self.asking != Asking::Nothing || !self.keyboard.is_there() {
+        if self.asking != WatchPrompt::Nothing || !self.keyboard.is_there() {
             return;
         }
         let Some((session, gate, question)) = self.gates.front() else { return };
-        self.asking = Asking::Gate(*session, *gate);
+        self.asking = WatchPrompt::Gate(*session, *gate);
         let text = approval_prompt(question);
         self.show.ask(&text);
     }
 
     async fn line(&mut self, line: &str) -> Result<bool, Failure> {
         self.show.typed();
-        match std::mem::replace(&mut self.asking, Asking::Nothing) {
-            Asking::Nothing => {}
-            Asking::Gate(session, gate) => self.answer(session, gate, line).await,
-            Asking::Leave => match line {
+        match std::mem::replace(&mut self.asking, WatchPrompt::Nothing) {
+            WatchPrompt::Nothing => {}
+            WatchPrompt::Gate(session, gate) => self.answer(session, gate, line).await,
+            WatchPrompt::Leave => match line {
                 "" | "d" | "detach" => return self.leave(),
                 "c" | "cancel" => self.order("cancel").await,
                 "s" | "stop" => self.order("stop").await,
@@ -357,10 +357,10 @@ impl Watch<'_> {
     }
 
     fn interrupted(&mut self) -> Result<bool, Failure> {
-        if !self.keyboard.is_there() || self.asking == Asking::Leave {
+        if !self.keyboard.is_there() || self.asking == WatchPrompt::Leave {
             return self.leave();
         }
-        self.asking = Asking::Leave;
+        self.asking = WatchPrompt::Leave;
         self.show.ask("detach (d), cancel the turn (c), stop the session (s), or go on (g)? [d] ");
         Ok(false)
     }

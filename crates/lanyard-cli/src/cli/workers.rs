@@ -20,7 +20,7 @@ Examples:
 /// List workers with their tasks and health
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Workers {
+pub(super) struct WorkersArgs {
     /// Of this plan: id or name
     #[arg(long)]
     plan: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Workers {
     all: bool,
 }
 
-impl Workers {
+impl WorkersArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let plan = client.id_if(A_PLAN, self.plan).await?;

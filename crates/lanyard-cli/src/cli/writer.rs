@@ -22,7 +22,7 @@ Examples:
 /// Show the writer of a session
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Writer {
+pub(super) struct WriterArgs {
     #[command(flatten)]
     target: Target,
     /// Take the lease from its holder, and release it
@@ -30,7 +30,7 @@ pub(super) struct Writer {
     free: bool,
 }
 
-impl Writer {
+impl WriterArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         if self.free {

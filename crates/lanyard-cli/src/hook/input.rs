@@ -66,7 +66,7 @@ pub(super) struct Sub {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Fields {
+struct HookFields {
     hook_event_name: String,
     session_id: String,
     cwd: Option<String>,
@@ -79,14 +79,14 @@ struct Fields {
     agent_type: Option<String>,
     /// OpenCode's plugin: the session this one works for.
     parent_id: Option<String>,
-    mcp_context: Option<Context>,
+    mcp_context: Option<HookContext>,
     error: Option<Value>,
     duration_ms: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Context {
+struct HookContext {
     server_name: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl Happened {
 
     /// Nothing for what is no input of this harness, or for an event at which nothing can be said.
     pub(super) fn read(harness: Harness, text: &str) -> Option<Self> {
-        let fields: Fields = serde_json::from_str(text).ok()?;
+        let fields: HookFields = serde_json::from_str(text).ok()?;
         let moment = match fields.hook_event_name.as_str() {
             "PreToolUse" | "BeforeTool" | "tool.execute.before" => Moment::BeforeTool,
             "PostToolUse" | "PostToolUseFailure" | "AfterTool" | "tool.execute.after" => Moment::AfterTool,
@@ -141,7 +141,7 @@ impl Happened {
 }
 
 /// The harness's own id of the call. Without one, an id that no other call has.
-fn call(fields: &Fields) -> String {
+fn call(fields: &HookFields) -> String {
     if let Some(id) = fields.tool_use_id.as_ref().filter(|id| !id.is_empty()) {
         return call_id(id);
     }
@@ -156,7 +156,7 @@ fn call(fields: &Fields) -> String {
     ))
 }
 
-fn sub(fields: &Fields) -> Option<Sub> {
+fn sub(fields: &HookFields) -> Option<Sub> {
     let named = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     if let Some(agent) = named(&fields.agent_id) {
         let alias = format!("{}/{agent}", fields.session_id);
@@ -168,7 +168,7 @@ fn sub(fields: &Fields) -> Option<Sub> {
 
 /// Each harness writes the server's name into the tool's in its own way, and not always so that one can tell where it
 /// ends.
-fn servers(harness: Harness, fields: &Fields) -> Vec<String> {
+fn servers(harness: Harness, fields: &HookFields) -> Vec<String> {
     let tool = fields.tool_name.as_str();
     match harness {
         Harness::Claude | Harness::Codex => {

@@ -300,7 +300,7 @@ impl Model {
     }
 
     /// Another client asks for the right to write that is held here.
-    fn takeover(&self) -> Option<&super::face::Takeover> {
+    fn takeover(&self) -> Option<&super::face::FaceTakeover> {
         self.writer().filter(|writer| self.is_own(writer)).and_then(|writer| writer.asked.as_ref())
     }
 

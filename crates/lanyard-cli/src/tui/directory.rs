@@ -15,7 +15,7 @@ const DEPTH_MAX: usize = 16;
 
 /// Whether children stand below their parents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum DirectoryShape {
     Tree,
     List,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Place {
 
 #[derive(Debug)]
 pub(crate) struct Directory {
-    shape: Shape,
+    shape: DirectoryShape,
     items: BTreeMap<SessionId, Item>,
     places: Vec<Place>,
     stale: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    pub(crate) fn new(shape: Shape) -> Self {
+    pub(crate) fn new(shape: DirectoryShape) -> Self {
         Self {
             shape,
             items: BTreeMap::new(),
@@ -227,12 +227,12 @@ impl Directory {
             self.items.iter().map(|(id, item)| (*id, item.face())).collect();
         let shown = self.shown(&faces);
         self.places = match self.shape {
-            Shape::List => {
+            DirectoryShape::List => {
                 let mut ids: Vec<SessionId> = shown.into_iter().collect();
                 ids.sort_by_cached_key(|id| faces.get(id).map(rank));
                 ids.into_iter().map(|id| Place { id, branch: String::new() }).collect()
             }
-            Shape::Tree => Forest::new(&faces, &shown).places(),
+            DirectoryShape::Tree => Forest::new(&faces, &shown).places(),
         };
     }
 
@@ -246,7 +246,7 @@ impl Directory {
             }
             shown.insert(*id);
             let mut above = face.parent;
-            while let Some(parent) = above.filter(|_| self.shape == Shape::Tree) {
+            while let Some(parent) = above.filter(|_| self.shape == DirectoryShape::Tree) {
                 if !faces.contains_key(&parent) || !shown.insert(parent) {
                     break;
                 }

@@ -37,7 +37,7 @@ pub(crate) struct Face {
     /// Open approvals.
     pub(crate) gates: u64,
     pub(crate) questions: Vec<Gate>,
-    pub(crate) last_tool: Option<Tool>,
+    pub(crate) last_tool: Option<FaceTool>,
     pub(crate) queued: u64,
     pub(crate) paused: bool,
     pub(crate) writer: Option<Writer>,
@@ -54,7 +54,7 @@ pub(crate) struct Turn {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tool {
+pub(crate) struct FaceTool {
     pub(crate) name: String,
     pub(crate) at: Option<Timestamp>,
 }
@@ -67,12 +67,12 @@ pub(crate) struct Writer {
     pub(crate) epoch: u64,
     /// Away ones may be followed by anybody.
     pub(crate) present: bool,
-    pub(crate) asked: Option<Takeover>,
+    pub(crate) asked: Option<FaceTakeover>,
 }
 
 /// Another client wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Takeover {
+pub(crate) struct FaceTakeover {
     pub(crate) connection: String,
     pub(crate) name: String,
     pub(crate) until: Option<Timestamp>,
@@ -111,7 +111,7 @@ impl Face {
             notes: notes(value),
             gates: pending["gates"].as_u64().unwrap_or_else(|| length(&questions)),
             questions,
-            last_tool: Tool::read(&value["last_tool_call"]),
+            last_tool: FaceTool::read(&value["last_tool_call"]),
             queued: pending["inbox"]
                 .as_u64()
                 .unwrap_or_else(|| value["inbox"].as_array().map_or(0, |inbox| length(inbox))),
@@ -171,7 +171,7 @@ impl Turn {
     }
 }
 
-impl Tool {
+impl FaceTool {
     fn read(value: &Value) -> Option<Self> {
         Some(Self { name: words(&value["tool"])?, at: time(&value["at"]) })
     }
@@ -186,7 +186,7 @@ impl Writer {
             name: who(value),
             epoch: value["epoch"].as_u64().unwrap_or(0),
             present: value["present"].as_bool().unwrap_or(true),
-            asked: asked["connection"].as_str().map(|connection| Takeover {
+            asked: asked["connection"].as_str().map(|connection| FaceTakeover {
                 connection: connection.to_owned(),
                 name: who(asked),
                 until: time(&asked["until"]),

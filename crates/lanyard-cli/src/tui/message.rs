@@ -68,7 +68,7 @@ pub(crate) enum Asked {
     Claim,
     Handover,
     /// Something about one row of the directory.
-    Row(SessionId, Verb),
+    Row(SessionId, RowVerb),
     Detail(SessionId),
     /// What flows ask.
     Gates,
@@ -80,7 +80,7 @@ pub(crate) enum Asked {
 
 /// What can be done to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum RowVerb {
     Stop,
     StopBelow,
     Guide,

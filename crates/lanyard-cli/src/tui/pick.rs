@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use super::attach::type_key;
-use super::directory::{Directory, Need, Shape, need};
+use super::directory::{Directory, DirectoryShape, Need, need};
 use super::input::Input;
 use super::key::Key;
 use super::message::{Do, Exit, Link, Message, Screen};
@@ -61,7 +61,7 @@ impl Model {
             rows: 24,
             now: Timestamp::from_millis(0),
             link: Link::Connecting,
-            directory: Directory::new(Shape::List),
+            directory: Directory::new(DirectoryShape::List),
             input: Input::default(),
         }
     }

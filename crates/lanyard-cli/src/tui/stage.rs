@@ -32,7 +32,7 @@ pub(crate) async fn show(
     screen: &mut impl Screen,
     context: &Context,
     feed: &mut StreamFeed,
-    clock: Clock,
+    clock: ScreenClock,
 ) -> Result<Exit, Failure> {
     let mut term = Term::open()?;
     let size = term.terminal.size().map_err(|error| undrawable(&error))?;
@@ -90,12 +90,12 @@ pub(crate) async fn part(context: &Context, call: Call) {
 
 /// The daemon's clock, read once and carried on: times on the screen are told by the clock that wrote them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+pub(crate) struct ScreenClock {
     read: Timestamp,
     at: Instant,
 }
 
-impl Clock {
+impl ScreenClock {
     pub(crate) fn set(now: Timestamp) -> Self {
         Self { read: now, at: Instant::now() }
     }
@@ -109,7 +109,7 @@ struct Stage<'a, S> {
     screen: &'a mut S,
     context: Context,
     calls: JoinSet<Answered>,
-    clock: Clock,
+    clock: ScreenClock,
 }
 
 impl<S: Screen> Stage<'_, S> {

@@ -13,9 +13,9 @@ use ratatui::Frame;
 
 use lanyard_client::Route;
 
-use super::directory::{Directory, Shape};
+use super::directory::{Directory, DirectoryShape};
 use super::input::Input;
-use super::message::{Asked, Call, Do, Link, Message, Screen, Verb};
+use super::message::{Asked, Call, Do, Link, Message, RowVerb, Screen};
 use super::paint::Paint;
 use gates::{Answering, Gates};
 
@@ -32,7 +32,7 @@ const ROWS_AROUND: u16 = 3;
 enum Over {
     Nothing,
     Help,
-    Confirm(Verb, SessionId),
+    Confirm(RowVerb, SessionId),
     Guide(SessionId, Input),
     Filter(Input),
     Answer(Box<Answering>),
@@ -65,7 +65,7 @@ impl Model {
             rows: 24,
             now: Timestamp::from_millis(0),
             link: Link::Connecting,
-            directory: Directory::new(Shape::Tree),
+            directory: Directory::new(DirectoryShape::Tree),
             gates: Gates::default(),
             over: Over::Nothing,
             halt: HaltState::default(),

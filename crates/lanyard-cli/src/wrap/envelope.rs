@@ -11,18 +11,18 @@ pub(super) const HINT: &str = "_session_id";
 /// What is read of the parameters of any request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Params<'a> {
+pub(super) struct CallParams<'a> {
     #[serde(borrow)]
     pub(super) name: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
     #[serde(rename = "clientInfo")]
-    client: Option<Named>,
+    client: Option<ClientInfo>,
     #[serde(rename = "_meta")]
     pub(super) meta: Meta,
 }
 
-impl Params<'_> {
+impl CallParams<'_> {
     /// What the client calls itself: once when it begins, or with every request.
     pub(super) fn client(&self) -> Option<&str> {
         let named = self.client.as_ref().or(self.meta.client.as_ref())?;
@@ -35,7 +35,7 @@ impl Params<'_> {
 #[serde(default)]
 pub(super) struct Meta {
     #[serde(rename = "io.modelcontextprotocol/clientInfo")]
-    client: Option<Named>,
+    client: Option<ClientInfo>,
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<String>,
     /// Codex: the conversation, and the one it works for.
@@ -63,7 +63,7 @@ impl Meta {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Named {
+struct ClientInfo {
     name: Option<String>,
 }
 
@@ -109,7 +109,7 @@ mod tests {
         let name = |text: &str| {
             let line = format!(r#"{{"id":1,"method":"x","params":{text}}}"#);
             let envelope = RpcEnvelope::read(line.as_bytes()).unwrap();
-            envelope.params::<Params<'_>>().client().map(str::to_owned)
+            envelope.params::<CallParams<'_>>().client().map(str::to_owned)
         };
         assert_eq!(name(r#"{"clientInfo":{"name":"claude-code"}}"#), Some("claude-code".to_owned()));
         let meta = r#"{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}"#;

@@ -25,7 +25,7 @@ const NAMELESS: &str = "mcp-client";
 
 /// What is known from the start.
 #[derive(Debug)]
-pub(super) struct Setting {
+pub(super) struct WrapSetting {
     pub(super) home: Option<Home>,
     pub(super) given: Option<GivenSession>,
     /// The session named on the command line.
@@ -38,7 +38,7 @@ pub(super) struct Setting {
 
 #[derive(Debug)]
 pub(super) struct Minder {
-    setting: Setting,
+    setting: WrapSetting,
     up: AtomicBool,
     told: AtomicBool,
     /// What the client calls itself.
@@ -51,12 +51,12 @@ struct Known {
     desk: Option<Arc<Desk>>,
     /// By the agent's own id of the conversation; empty for the one the process belongs to.
     sessions: HashMap<String, String>,
-    hints: HashMap<String, Hint>,
+    hints: HashMap<String, SessionHint>,
     marks: Vec<Mark>,
 }
 
 #[derive(Debug, Clone)]
-enum Hint {
+enum SessionHint {
     /// Nothing new, or an unknown name.
     Same,
     /// A session that works for this one.
@@ -66,18 +66,18 @@ enum Hint {
 
 /// A session and where to ask about it.
 #[derive(Debug, Clone)]
-pub(super) struct Bound {
+pub(super) struct BoundSession {
     pub(super) desk: Arc<Desk>,
     pub(super) session: String,
 }
 
 /// Whom a call belongs to.
 #[derive(Debug)]
-pub(super) enum Owner {
+pub(super) enum CallOwner {
     /// No session: the call passes as it is.
     Nobody,
     /// A session, and what says that the call is its.
-    Session(Bound, CallerProof),
+    Session(BoundSession, CallerProof),
     /// The call names a session that is none of this connection's business.
     Foreign,
     /// The token of this process is not good for its session: nothing can be supervised, so nothing passes.
@@ -86,14 +86,14 @@ pub(super) enum Owner {
 
 /// What a call says about where it comes from.
 #[derive(Debug, Default)]
-pub(super) struct Origin {
+pub(super) struct CallOrigin {
     /// Codex: the conversation, and the one it works for.
     pub(super) thread: Option<String>,
     pub(super) root: Option<String>,
     pub(super) hint: Option<String>,
 }
 
-impl Origin {
+impl CallOrigin {
     /// The conversation of a subagent, where the call says that one makes it.
     fn subagent(&self) -> Option<&str> {
         self.thread.as_deref().filter(|thread| self.root.as_deref() != Some(*thread))
@@ -101,7 +101,7 @@ impl Origin {
 }
 
 impl Minder {
-    pub(super) fn new(setting: Setting) -> Arc<Self> {
+    pub(super) fn new(setting: WrapSetting) -> Arc<Self> {
         Arc::new(Self {
             setting,
             up: AtomicBool::new(true),
@@ -115,7 +115,7 @@ impl Minder {
     pub(super) fn meet(self: &Arc<Self>, client: &str) {
         if self.client.set(client.to_owned()).is_ok() && self.is_known_early() {
             let minder = self.clone();
-            tokio::spawn(async move { minder.owner(&Origin::default()).await });
+            tokio::spawn(async move { minder.owner(&CallOrigin::default()).await });
         }
     }
 
@@ -125,44 +125,48 @@ impl Minder {
     }
 
     /// Whom a call belongs to.
-    pub(super) async fn owner(self: &Arc<Self>, origin: &Origin) -> Owner {
+    pub(super) async fn owner(self: &Arc<Self>, origin: &CallOrigin) -> CallOwner {
         if !self.up.load(Ordering::Relaxed) {
-            return Owner::Nobody;
+            return CallOwner::Nobody;
         }
         let mut known = self.known.lock().await;
         match self.find(&mut known, origin).await {
             Ok(Some(owner)) => owner,
-            Ok(None) => Owner::Nobody,
-            Err(error) if error.is_denied() => Owner::Denied,
+            Ok(None) => CallOwner::Nobody,
+            Err(error) if error.is_denied() => CallOwner::Denied,
             Err(_) => {
                 self.lost();
-                Owner::Nobody
+                CallOwner::Nobody
             }
         }
     }
 
-    async fn find(&self, known: &mut Known, origin: &Origin) -> Result<Option<Owner>, ClientError> {
+    async fn find(&self, known: &mut Known, origin: &CallOrigin) -> Result<Option<CallOwner>, ClientError> {
         let Some(desk) = self.desk(known) else { return Ok(None) };
         let Some(session) = self.session(known, &desk, origin).await? else { return Ok(None) };
-        let bound = Bound { desk, session };
+        let bound = BoundSession { desk, session };
         if let Some(hint) = &origin.hint {
             return Ok(Some(match self.hinted(known, &bound, hint).await? {
-                Hint::Same => Owner::Session(bound, CallerProof::Named),
-                Hint::Below(session) => Owner::Session(Bound { session, ..bound }, CallerProof::Named),
-                Hint::Foreign => Owner::Foreign,
+                SessionHint::Same => CallOwner::Session(bound, CallerProof::Named),
+                SessionHint::Below(session) => {
+                    CallOwner::Session(BoundSession { session, ..bound }, CallerProof::Named)
+                }
+                SessionHint::Foreign => CallOwner::Foreign,
             }));
         }
         if self.is_fixed()
             && let Some(thread) = origin.subagent()
         {
             return Ok(Some(match self.hinted(known, &bound, thread).await? {
-                Hint::Below(session) => Owner::Session(Bound { session, ..bound }, CallerProof::Named),
+                SessionHint::Below(session) => {
+                    CallOwner::Session(BoundSession { session, ..bound }, CallerProof::Named)
+                }
                 // A subagent that Lanyard has not seen yet is certainly not its parent.
-                Hint::Same | Hint::Foreign => Owner::Session(bound, CallerProof::Uncertain),
+                SessionHint::Same | SessionHint::Foreign => CallOwner::Session(bound, CallerProof::Uncertain),
             }));
         }
         let proof = if origin.thread.is_some() { CallerProof::Named } else { CallerProof::Address };
-        Ok(Some(Owner::Session(bound, proof)))
+        Ok(Some(CallOwner::Session(bound, proof)))
     }
 
     /// Whether all calls belong to one session and those below it, whichever conversation they name.
@@ -186,7 +190,7 @@ impl Minder {
         &self,
         known: &mut Known,
         desk: &Desk,
-        origin: &Origin,
+        origin: &CallOrigin,
     ) -> Result<Option<String>, ClientError> {
         if let Some(given) = &self.setting.given {
             return Ok(Some(self.marked(known, String::new(), given.session.clone())));
@@ -228,9 +232,14 @@ impl Minder {
         session
     }
 
-    async fn hinted(&self, known: &mut Known, bound: &Bound, hint: &str) -> Result<Hint, ClientError> {
+    async fn hinted(
+        &self,
+        known: &mut Known,
+        bound: &BoundSession,
+        hint: &str,
+    ) -> Result<SessionHint, ClientError> {
         if hint == bound.session {
-            return Ok(Hint::Same);
+            return Ok(SessionHint::Same);
         }
         let key = format!("{}\0{hint}", bound.session);
         if let Some(seen) = known.hints.get(&key) {
@@ -238,11 +247,11 @@ impl Minder {
         }
         let member = bound.desk.relation(&bound.session, hint).await?;
         let seen = match (member.relation, member.session) {
-            (Relation::Same, _) => Hint::Same,
-            (Relation::Below, Some(below)) => Hint::Below(below.to_string()),
-            (Relation::Below | Relation::Other, _) => Hint::Foreign,
+            (Relation::Same, _) => SessionHint::Same,
+            (Relation::Below, Some(below)) => SessionHint::Below(below.to_string()),
+            (Relation::Below | Relation::Other, _) => SessionHint::Foreign,
             // Unknown here: not ours to judge. Not remembered, it may be made yet.
-            (Relation::Unknown, _) => return Ok(Hint::Same),
+            (Relation::Unknown, _) => return Ok(SessionHint::Same),
         };
         if known.hints.len() >= REMEMBERED_MAX {
             known.hints.clear();
@@ -252,7 +261,7 @@ impl Minder {
     }
 
     /// A question about a call came to nothing.
-    pub(super) async fn failed(self: &Arc<Self>, bound: &Bound, error: &ClientError) {
+    pub(super) async fn failed(self: &Arc<Self>, bound: &BoundSession, error: &ClientError) {
         if error.is_missing() {
             // The session was deleted: the next call makes a new one.
             self.known.lock().await.sessions.retain(|_, session| *session != bound.session);
@@ -283,7 +292,8 @@ impl Minder {
                 continue;
             }
             // A session that cannot be had now may be had later.
-            if !self.is_known_early() || self.session(&mut known, &desk, &Origin::default()).await.is_ok() {
+            if !self.is_known_early() || self.session(&mut known, &desk, &CallOrigin::default()).await.is_ok()
+            {
                 self.up.store(true, Ordering::Relaxed);
                 return;
             }

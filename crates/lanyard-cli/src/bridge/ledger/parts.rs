@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::clip::{TEXT_BYTES_MAX, head};
 use super::super::talk::{Author, Talk};
-use super::{Ledger, Out, Source};
+use super::{BridgeLedger, Out, Source};
 
 /// Where in the server's answer some words stand.
 struct Place<'a> {
@@ -13,7 +13,7 @@ struct Place<'a> {
     part: &'a str,
 }
 
-impl Ledger {
+impl BridgeLedger {
     pub(super) fn message(&mut self, session: &str, info: &Value) {
         let Some(id) = info["id"].as_str() else { return };
         let author = match info["role"].as_str() {

@@ -80,21 +80,21 @@ fn judge(agents: &[Agent], default: Option<&str>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Level;
+    use super::super::FindingLevel;
     use super::*;
 
     /// FND-N10.
     #[test]
     fn fnd_n10_agents_without_a_program_and_a_default_that_is_not_there() {
         let agent = |name: &str, found| Agent { name: name.into(), program: format!("/bin/{name}"), found };
-        let levels = |agents: &[Agent], default: &str| -> Vec<Level> {
+        let levels = |agents: &[Agent], default: &str| -> Vec<FindingLevel> {
             judge(agents, Some(default)).iter().map(|finding| finding.level).collect()
         };
-        assert_eq!(levels(&[agent("a", true), agent("b", true)], "b"), [Level::Ok]);
-        assert_eq!(levels(&[agent("a", true), agent("b", false)], "a"), [Level::Warn]);
-        assert_eq!(levels(&[agent("a", true), agent("b", false)], "b"), [Level::Fail]);
-        assert_eq!(levels(&[agent("a", false)], "c"), [Level::Fail, Level::Warn]);
-        assert_eq!(judge(&[agent("a", true)], None)[0].level, Level::Ok);
+        assert_eq!(levels(&[agent("a", true), agent("b", true)], "b"), [FindingLevel::Ok]);
+        assert_eq!(levels(&[agent("a", true), agent("b", false)], "a"), [FindingLevel::Warn]);
+        assert_eq!(levels(&[agent("a", true), agent("b", false)], "b"), [FindingLevel::Fail]);
+        assert_eq!(levels(&[agent("a", false)], "c"), [FindingLevel::Fail, FindingLevel::Warn]);
+        assert_eq!(judge(&[agent("a", true)], None)[0].level, FindingLevel::Ok);
         assert!(judge(&[agent("a", true)], Some("c")).iter().all(|finding| finding.fix.is_some()));
     }
 }

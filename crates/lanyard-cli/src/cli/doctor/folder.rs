@@ -131,7 +131,7 @@ fn disk(dir: &Path) -> Option<Finding> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::super::Level;
+    use super::super::FindingLevel;
     use super::*;
 
     #[test]
@@ -142,12 +142,12 @@ mod tests {
         let mode =
             |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         mode(&home.token(), 0o600);
-        assert!(check(&home).iter().all(|finding| finding.level == Level::Ok), "{:?}", check(&home));
+        assert!(check(&home).iter().all(|finding| finding.level == FindingLevel::Ok), "{:?}", check(&home));
         mode(&home.token(), 0o644);
         mode(&home.dir, 0o755);
         let failed: Vec<&str> = check(&home)
             .iter()
-            .filter(|finding| finding.level == Level::Fail)
+            .filter(|finding| finding.level == FindingLevel::Fail)
             .map(|finding| finding.check)
             .collect();
         assert_eq!(failed, ["data folder", "token"]);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn fnd_n10_a_folder_that_cannot_be_written_to_fails() {
         let finding = read_only("data folder", Path::new("/proc")).unwrap();
-        assert_eq!(finding.level, Level::Fail);
+        assert_eq!(finding.level, FindingLevel::Fail);
         assert!(finding.what.contains("nothing can be written to /proc"), "{}", finding.what);
         assert!(finding.fix.unwrap().contains("--data-dir"));
         let dir = tempfile::tempdir().unwrap();
@@ -168,12 +168,12 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_yet_is_fine() {
         let home = Home { dir: "/nonexistent/lanyard".into() };
-        assert!(check(&home).iter().all(|finding| finding.level == Level::Ok));
+        assert!(check(&home).iter().all(|finding| finding.level == FindingLevel::Ok));
     }
 
     #[test]
     fn a_socket_path_that_is_too_long_fails() {
         let home = Home { dir: format!("/{}", "x".repeat(100)).into() };
-        assert_eq!(socket(&home.socket()).level, Level::Fail);
+        assert_eq!(socket(&home.socket()).level, FindingLevel::Fail);
     }
 }

@@ -176,24 +176,24 @@ pub(super) fn port(config: Option<&Config>, running: &Running) -> Vec<Finding> {
 mod tests {
     use lanyard_api::config::{ConfigChange, ConfigChangeKind};
 
-    use super::super::Level;
+    use super::super::FindingLevel;
     use super::*;
 
     /// FND-N10: a file that is not in use as it is, for whatever reason.
     #[test]
     fn fnd_n10_a_config_that_is_not_in_use_is_found() {
         let used = ConfigState { path: "/c".into(), digest: "d1".into(), ..ConfigState::default() };
-        let levels = |state: &ConfigState, path: &str, digest| -> Vec<Level> {
+        let levels = |state: &ConfigState, path: &str, digest| -> Vec<FindingLevel> {
             unused(state, path, digest).iter().map(|finding| finding.level).collect()
         };
         assert_eq!(levels(&used, "/c", Some("d1")), []);
-        assert_eq!(levels(&used, "/c", Some("d2")), [Level::Warn], "changed since");
-        assert_eq!(levels(&used, "/other", Some("d1")), [Level::Warn], "another file");
+        assert_eq!(levels(&used, "/c", Some("d2")), [FindingLevel::Warn], "changed since");
+        assert_eq!(levels(&used, "/other", Some("d1")), [FindingLevel::Warn], "another file");
         let key = ConfigChange { key: "daemon.listen".into(), change: ConfigChangeKind::Changed };
         let waits = ConfigState { needs_restart: vec![key], ..used.clone() };
-        assert_eq!(levels(&waits, "/c", Some("d1")), [Level::Warn]);
+        assert_eq!(levels(&waits, "/c", Some("d1")), [FindingLevel::Warn]);
         let refused = ConfigState { error: Some("line 3".into()), ..used };
-        assert_eq!(levels(&refused, "/c", None), [Level::Fail]);
+        assert_eq!(levels(&refused, "/c", None), [FindingLevel::Fail]);
         assert_eq!(levels(&ConfigState::default(), "/c", Some("d1")), [], "an older daemon");
     }
 }

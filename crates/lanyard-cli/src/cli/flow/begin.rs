@@ -18,7 +18,7 @@ Exit codes: 0 completed or approved, 1 aborted, refused or failed, 2 not underst
 answers, 4 it waits for an approval and stdin is no terminal, 130 left with Ctrl-C";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Begin {
+pub(super) struct FlowBeginArgs {
     /// The plan, a Markdown file
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -42,7 +42,7 @@ pub(super) struct Begin {
     detach: bool,
 }
 
-impl Begin {
+impl FlowBeginArgs {
     pub(super) fn body(&self, kind: FlowKind) -> Result<NewFlowBody, Failure> {
         let workspace = self.workspace.clone().map(|asked| folder(Some(asked), "--workspace"));
         Ok(NewFlowBody {

@@ -15,7 +15,7 @@ Examples:
   lanyard flow cancel flow_01m7n5djg0fayvh8t5cxyjkdnf --reason \"wrong branch\"";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Cancel {
+pub(super) struct FlowCancelArgs {
     #[command(flatten)]
     target: Target,
     /// Why, for the record
@@ -23,7 +23,7 @@ pub(super) struct Cancel {
     reason: Option<String>,
 }
 
-impl Cancel {
+impl FlowCancelArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let flow = self.target.find(&mut client).await?;

@@ -14,7 +14,7 @@ const PAGES_MAX: usize = 4;
 const EVENTS_MAX: usize = 500;
 
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum FlowHeard {
     /// Events that were not heard before, perhaps none, and the flow as it is.
     Page(Box<FlowEventPage>),
     /// The daemon does not answer; it is tried again for a while. The sentence says so.
@@ -25,7 +25,7 @@ pub(super) enum Heard {
 }
 
 /// Follows from the first event on, until the receiver is gone.
-pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
+pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<FlowHeard> {
     let (sender, heard) = mpsc::channel(PAGES_MAX);
     let mut context = context.clone();
     // The receiver reports what breaks, once.
@@ -35,10 +35,10 @@ pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
 }
 
 /// Ends when a word cannot be said any more.
-async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> Option<()> {
+async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<FlowHeard>) -> Option<()> {
     let mut watch = match context.watch(&flow.to_string(), format!("lanyard flow watch {flow}")) {
         Ok(watch) => watch,
-        Err(failure) => return sender.send(Heard::Refused(failure)).await.ok(),
+        Err(failure) => return sender.send(FlowHeard::Refused(failure)).await.ok(),
     };
     let mut after = 0;
     loop {
@@ -49,13 +49,13 @@ async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> O
                     continue;
                 }
                 Err(failure) if failure.is_passing() => watch.lost().and_then(heard_of),
-                Err(failure) => Some(Heard::Refused(failure)),
+                Err(failure) => Some(FlowHeard::Refused(failure)),
             },
             Ok(woken) => heard_of(woken),
-            Err(error) => Some(Heard::Refused(error.into())),
+            Err(error) => Some(FlowHeard::Refused(error.into())),
         };
         let Some(heard) = woken else { continue };
-        let over = matches!(heard, Heard::Refused(_));
+        let over = matches!(heard, FlowHeard::Refused(_));
         sender.send(heard).await.ok()?;
         if over {
             return Some(());
@@ -63,10 +63,10 @@ async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> O
     }
 }
 
-fn heard_of(woken: Woken) -> Option<Heard> {
+fn heard_of(woken: Woken) -> Option<FlowHeard> {
     match woken {
-        Woken::Lost(bound) => Some(Heard::Lost(daemon_gone(bound))),
-        Woken::Back => Some(Heard::Back),
+        Woken::Lost(bound) => Some(FlowHeard::Lost(daemon_gone(bound))),
+        Woken::Back => Some(FlowHeard::Back),
         Woken::Look => None,
     }
 }
@@ -76,7 +76,7 @@ async fn look(
     context: &Context,
     flow: FlowId,
     after: &mut u64,
-    sender: &mpsc::Sender<Heard>,
+    sender: &mpsc::Sender<FlowHeard>,
 ) -> Result<Option<()>, Failure> {
     let client = context.client_if_running().await?;
     let mut client = client.ok_or_else(|| context.not_running(""))?;
@@ -86,7 +86,7 @@ async fn look(
         let last = page.events.last().map(|event| event.seq);
         *after = last.unwrap_or(*after);
         let more = last.is_some_and(|last| last < page.head);
-        if sender.send(Heard::Page(Box::new(page))).await.is_err() {
+        if sender.send(FlowHeard::Page(Box::new(page))).await.is_err() {
             return Ok(None);
         }
         if !more {

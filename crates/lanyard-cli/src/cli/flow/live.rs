@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::at;
-use super::follow::{Heard, follow};
+use super::follow::{FlowHeard, follow};
 use super::status::Status;
 use crate::cli::approve::Approvals;
 use crate::cli::ask::Keyboard;
@@ -104,19 +104,19 @@ struct Live<'a> {
 
 impl Live<'_> {
     /// True when there is nothing more to wait for.
-    fn heard(&mut self, heard: Heard) -> Result<bool, Failure> {
+    fn heard(&mut self, heard: FlowHeard) -> Result<bool, Failure> {
         match heard {
-            Heard::Page(page) => self.page(*page),
-            Heard::Lost(sentence) => {
+            FlowHeard::Page(page) => self.page(*page),
+            FlowHeard::Lost(sentence) => {
                 self.say(&sentence);
                 Ok(false)
             }
-            Heard::Back => {
+            FlowHeard::Back => {
                 self.say(&format!("the daemon is back; going on after event {}", self.seq));
                 self.prompt();
                 Ok(false)
             }
-            Heard::Refused(failure) => {
+            FlowHeard::Refused(failure) => {
                 self.fresh();
                 Err(failure)
             }

@@ -18,7 +18,7 @@ Examples:
   lanyard flow ls --json | jq -r '.items[].id'";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Ls {
+pub(super) struct FlowLsArgs {
     /// Show flows that have ended too
     #[arg(long, short)]
     all: bool,
@@ -33,7 +33,7 @@ pub(super) struct Ls {
     workspace: Option<String>,
 }
 
-impl Ls {
+impl FlowLsArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let open = (!self.all).then_some(true);

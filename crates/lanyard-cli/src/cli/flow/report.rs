@@ -16,7 +16,7 @@ Examples:
   lanyard flow report --json | jq .";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Report {
+pub(super) struct FlowReportArgs {
     #[command(flatten)]
     target: Ended,
     /// As Markdown, which it is without --json too
@@ -27,7 +27,7 @@ pub(super) struct Report {
     output: Option<PathBuf>,
 }
 
-impl Report {
+impl FlowReportArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let flow = self.target.newest(&mut client).await?;

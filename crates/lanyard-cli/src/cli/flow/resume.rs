@@ -16,12 +16,12 @@ Examples:
   lanyard flow resume flow_01m7n5djg0fayvh8t5cxyjkdnf && lanyard flow watch";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Resume {
+pub(super) struct FlowResumeArgs {
     #[command(flatten)]
     target: Ended,
 }
 
-impl Resume {
+impl FlowResumeArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let flow = self.target.aborted(&mut client).await?;

@@ -2,7 +2,7 @@
 
 use lanyard_core::flow::FlowKind;
 
-use super::begin::{Begin, EXIT_CODES};
+use super::begin::{EXIT_CODES, FlowBeginArgs};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -23,7 +23,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(super) struct Review {
     #[command(flatten)]
-    begin: Begin,
+    begin: FlowBeginArgs,
 }
 
 impl Review {

@@ -2,7 +2,7 @@
 
 use lanyard_core::flow::{Asking, FlowKind};
 
-use super::begin::{Begin, EXIT_CODES};
+use super::begin::{EXIT_CODES, FlowBeginArgs};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -23,9 +23,9 @@ Examples:
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Run {
+pub(super) struct FlowRunArgs {
     #[command(flatten)]
-    begin: Begin,
+    begin: FlowBeginArgs,
     /// Begin with this phase: its number or title [default: the first that is not ticked]
     #[arg(long, value_name = "PHASE")]
     from: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Run {
     no_quality: bool,
 }
 
-impl Run {
+impl FlowRunArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut body = self.begin.body(FlowKind::Phases)?;
         body.from = self.from;

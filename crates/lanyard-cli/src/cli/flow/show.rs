@@ -20,7 +20,7 @@ Examples:
   lanyard flow show --json | jq .gate";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Show {
+pub(super) struct FlowShowArgs {
     #[command(flatten)]
     target: Ended,
     /// What happened to it, instead
@@ -28,7 +28,7 @@ pub(super) struct Show {
     log: bool,
 }
 
-impl Show {
+impl FlowShowArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let flow = self.target.newest(&mut client).await?;

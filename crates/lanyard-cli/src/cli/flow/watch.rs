@@ -24,7 +24,7 @@ Examples:
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Watch {
+pub(super) struct FlowWatchArgs {
     #[command(flatten)]
     target: Target,
     /// Begin with this many events before now [default: all]
@@ -32,7 +32,7 @@ pub(super) struct Watch {
     last: Option<u64>,
 }
 
-impl Watch {
+impl FlowWatchArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let flow = self.target.find(&mut client).await?;

@@ -93,13 +93,13 @@ Examples:
 /// Bring in what an export wrote
 #[derive(Debug, clap::Args)]
 #[command(after_help = IMPORT)]
-pub(super) struct Import {
+pub(super) struct MemoryImportArgs {
     /// The file; `-` is stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-impl Import {
+impl MemoryImportArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let source: Box<dyn Read> = if self.file.as_os_str() == "-" {
             Box::new(std::io::stdin())

@@ -22,7 +22,7 @@ Examples:
 /// Forget entries, by id or by what they have in common
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Forget {
+pub(super) struct MemoryForgetArgs {
     /// Their ids
     #[arg(value_name = "MEMORY", conflicts_with_all = ["tags", "session", "workspace", "owner", "store"])]
     ids: Vec<MemoryId>,
@@ -46,7 +46,7 @@ pub(super) struct Forget {
     dry_run: bool,
 }
 
-impl Forget {
+impl MemoryForgetArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let store = match self.store.as_deref() {
             Some("session") => Some(Where::Session),

@@ -27,7 +27,7 @@ Examples:
 /// Show or set what a session may remember
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Policy {
+pub(super) struct MemoryPolicyArgs {
     #[command(flatten)]
     target: Target,
     /// How much is remembered
@@ -50,7 +50,7 @@ pub(super) struct Policy {
     no_allow: bool,
 }
 
-impl Policy {
+impl MemoryPolicyArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let list = |tags: Vec<String>, none: bool| Some(tags).filter(|tags| none || !tags.is_empty());
         let ask = MemoryAsk {

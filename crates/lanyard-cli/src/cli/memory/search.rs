@@ -115,7 +115,7 @@ Examples:
 /// Remember something, and print its id
 #[derive(Debug, clap::Args)]
 #[command(after_help = ADD)]
-pub(super) struct Add {
+pub(super) struct MemoryAddArgs {
     /// The text; `-` reads it from stdin
     text: String,
     /// What it is called: written again under its name it takes the place of what was there
@@ -141,7 +141,7 @@ pub(super) struct Add {
     version: Option<u64>,
 }
 
-impl Add {
+impl MemoryAddArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let new = NewMemory {

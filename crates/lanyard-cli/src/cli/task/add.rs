@@ -26,7 +26,7 @@ Examples:
   lanyard task add \"one route of it\" --part-of task_01m7n5djg0fayvh8t5cxyjkdnf";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Add {
+pub(super) struct TaskAddArgs {
     /// What people see it under
     title: String,
     /// Message to its agent [default: the title]; `-` reads it from stdin
@@ -102,7 +102,7 @@ struct Place {
     base: Option<String>,
 }
 
-impl Add {
+impl TaskAddArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut new = self.body()?;
         let deploy = new.deploy;
@@ -172,7 +172,7 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        add: Add,
+        add: TaskAddArgs,
     }
 
     fn body(words: &[&str]) -> NewTask {

@@ -25,7 +25,7 @@ Examples:
   lanyard task ls --json | jq -r '.items[].id'";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Ls {
+pub(super) struct TaskLsArgs {
     /// Show tasks that have ended too
     #[arg(long, short)]
     all: bool,
@@ -49,7 +49,7 @@ pub(super) struct Ls {
     workspace: Option<String>,
 }
 
-impl Ls {
+impl TaskLsArgs {
     pub(super) async fn run(mut self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         self.plan = client.id_if(A_PLAN, self.plan).await?;

@@ -132,7 +132,7 @@ Examples:
   lanyard task cancel notes --now";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Cancel {
+pub(super) struct TaskCancelArgs {
     #[command(flatten)]
     target: Target,
     /// At once, whatever its agent is doing
@@ -143,7 +143,7 @@ pub(super) struct Cancel {
     reason: Option<String>,
 }
 
-impl Cancel {
+impl TaskCancelArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let body = CancelTask { reason: self.reason, now: self.now };
         let view: TaskView = context.client().await?.post(&self.target.route(&["cancel"]), &body).await?;
@@ -192,7 +192,7 @@ impl Retry {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Complete {
+pub(super) struct TaskCompleteArgs {
     #[command(flatten)]
     target: Target,
     /// What came of it; `-` reads it from stdin
@@ -203,7 +203,7 @@ pub(super) struct Complete {
     evidence: Option<String>,
 }
 
-impl Complete {
+impl TaskCompleteArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let body = CompleteTask { summary: text_or_stdin(self.summary)?, evidence: self.evidence };
         let view: TaskView = context.client().await?.post(&self.target.route(&["complete"]), &body).await?;
@@ -212,7 +212,7 @@ impl Complete {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Fail {
+pub(super) struct TaskFailArgs {
     #[command(flatten)]
     target: Target,
     /// Why it cannot be done
@@ -220,7 +220,7 @@ pub(super) struct Fail {
     reason: String,
 }
 
-impl Fail {
+impl TaskFailArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let body = Reason { reason: Some(self.reason) };
         let view: TaskView = context.client().await?.post(&self.target.route(&["fail"]), &body).await?;
@@ -260,14 +260,14 @@ Examples:
   lanyard task message notes - < remarks.md";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Message {
+pub(super) struct TaskMessageArgs {
     #[command(flatten)]
     target: Target,
     /// The message; `-` reads it from stdin
     text: String,
 }
 
-impl Message {
+impl TaskMessageArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let body = NewMail { text: text_or_stdin(self.text)? };
         let mail: Mail = context.client().await?.post(&self.target.route(&["mail"]), &body).await?;

@@ -18,7 +18,7 @@ Examples:
   lanyard task show notes --json | jq -r .session";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Show {
+pub(super) struct TaskShowArgs {
     #[command(flatten)]
     target: Target,
     /// What happened to it, instead
@@ -26,7 +26,7 @@ pub(super) struct Show {
     log: bool,
 }
 
-impl Show {
+impl TaskShowArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         if self.log {

@@ -23,7 +23,7 @@ Examples:
   lanyard task diff notes | git apply";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Diff {
+pub(super) struct TaskDiffArgs {
     #[command(flatten)]
     target: Target,
     /// Only the files, with how many lines were added and removed
@@ -31,7 +31,7 @@ pub(super) struct Diff {
     stat: bool,
 }
 
-impl Diff {
+impl TaskDiffArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let route = self.target.route(&["diff"]);
         let diff: TaskDiff = context.client().await?.get_patiently(&route).await?;

@@ -14,7 +14,7 @@ use crate::render::text::{count, fit, one_line, pad};
 use crate::render::wrap::{columns, wrap};
 use crate::tui::directory::{Need, need};
 use crate::tui::face::lasting;
-use crate::tui::message::{Link, Verb};
+use crate::tui::message::{Link, RowVerb};
 use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
 
 /// Rows of a review's items and of evidence in the dialogue that answers a gate.
@@ -234,14 +234,14 @@ fn over(model: &Model, frame: &mut Frame<'_>) {
         Over::Confirm(verb, id) => {
             let name = model.directory.face(*id).map_or_else(|| id.to_string(), |face| face.name());
             let what = match verb {
-                Verb::Stop => "stop",
-                Verb::StopBelow => "stop, with all below it,",
-                Verb::Delete => "delete",
-                Verb::Guide => "guide",
-                Verb::Cancel => "cancel",
-                Verb::Resume => "resume",
-                Verb::Archive => "archive",
-                Verb::Unarchive => "unarchive",
+                RowVerb::Stop => "stop",
+                RowVerb::StopBelow => "stop, with all below it,",
+                RowVerb::Delete => "delete",
+                RowVerb::Guide => "guide",
+                RowVerb::Cancel => "cancel",
+                RowVerb::Resume => "resume",
+                RowVerb::Archive => "archive",
+                RowVerb::Unarchive => "unarchive",
             };
             let width = usize::from(frame.area().width).saturating_sub(6);
             let rows = vec![Line::from(fit(&format!("{what} {name}"), width)), Line::from(id.to_string())];

@@ -8,7 +8,7 @@ use super::{Model, Over};
 use crate::tui::attach::type_key;
 use crate::tui::input::Input;
 use crate::tui::key::Key;
-use crate::tui::message::{Asked, Call, Do, Exit, Method, Verb};
+use crate::tui::message::{Asked, Call, Do, Exit, Method, RowVerb};
 
 const REASON: &str = "asked for in `lanyard top`";
 
@@ -123,14 +123,14 @@ impl Model {
         let archived = self.directory.face(id).is_some_and(|face| face.archived);
         match key.letter() {
             None => return vec![Do::Leave(Exit::Attach(id))],
-            Some('s') => self.over = Over::Confirm(Verb::Stop, id),
-            Some('S') => self.over = Over::Confirm(Verb::StopBelow, id),
-            Some('x') => self.over = Over::Confirm(Verb::Delete, id),
+            Some('s') => self.over = Over::Confirm(RowVerb::Stop, id),
+            Some('S') => self.over = Over::Confirm(RowVerb::StopBelow, id),
+            Some('x') => self.over = Over::Confirm(RowVerb::Delete, id),
             Some('g') => self.over = Over::Guide(id, Input::default()),
-            Some('c') => return vec![order(Verb::Cancel, id, "")],
-            Some('r') => return vec![order(Verb::Resume, id, "")],
-            Some('a') if archived => return vec![order(Verb::Unarchive, id, "")],
-            Some('a') => return vec![order(Verb::Archive, id, "")],
+            Some('c') => return vec![order(RowVerb::Cancel, id, "")],
+            Some('r') => return vec![order(RowVerb::Resume, id, "")],
+            Some('a') if archived => return vec![order(RowVerb::Unarchive, id, "")],
+            Some('a') => return vec![order(RowVerb::Archive, id, "")],
             Some(_) => {}
         }
         Vec::new()
@@ -139,7 +139,7 @@ impl Model {
     fn guide_key(&mut self, id: SessionId, mut input: Input, key: Key) -> Vec<Do> {
         if key == Key::Enter {
             let said = !input.text().trim().is_empty();
-            return said.then(|| order(Verb::Guide, id, input.text())).into_iter().collect();
+            return said.then(|| order(RowVerb::Guide, id, input.text())).into_iter().collect();
         }
         if !matches!(key, Key::Esc | Key::Ctrl('c')) {
             type_key(&mut input, key);
@@ -163,34 +163,34 @@ impl Model {
         self.over = Over::Filter(input);
     }
 
-    pub(super) fn done(&mut self, id: SessionId, verb: Verb) {
+    pub(super) fn done(&mut self, id: SessionId, verb: RowVerb) {
         let name = self.directory.face(id).map_or_else(|| id.to_string(), |face| face.name());
         let what = match verb {
-            Verb::Stop | Verb::StopBelow => "is asked to stop; once more raises it",
-            Verb::Guide => "gets the guidance",
-            Verb::Cancel => "is asked to end its turn",
-            Verb::Resume => "comes back",
-            Verb::Archive => "is archived; `lanyard archive --undo` or `a` brings it back",
-            Verb::Unarchive => "is no longer archived",
-            Verb::Delete => "is deleted",
+            RowVerb::Stop | RowVerb::StopBelow => "is asked to stop; once more raises it",
+            RowVerb::Guide => "gets the guidance",
+            RowVerb::Cancel => "is asked to end its turn",
+            RowVerb::Resume => "comes back",
+            RowVerb::Archive => "is archived; `lanyard archive --undo` or `a` brings it back",
+            RowVerb::Unarchive => "is no longer archived",
+            RowVerb::Delete => "is deleted",
         };
         self.say(format!("{name} {what}"));
     }
 }
 
-fn order(verb: Verb, id: SessionId, text: &str) -> Do {
+fn order(verb: RowVerb, id: SessionId, text: &str) -> Do {
     let id_text = id.to_string();
     let route = |below: &str| Route::to(&["sessions", &id_text, below]);
     let reason = json!({"reason": REASON});
     let call = match verb {
-        Verb::Stop => Call::post(route("stop"), reason),
-        Verb::StopBelow => Call::post(route("stop"), json!({"reason": REASON, "scope": "subtree"})),
-        Verb::Guide => Call::post(route("guidance"), json!({"text": text})),
-        Verb::Cancel => Call::post(route("cancel"), reason),
-        Verb::Resume => Call::post(route("resume"), json!({})),
-        Verb::Archive => Call::post(route("archive"), reason),
-        Verb::Unarchive => Call::post(route("unarchive"), reason),
-        Verb::Delete => {
+        RowVerb::Stop => Call::post(route("stop"), reason),
+        RowVerb::StopBelow => Call::post(route("stop"), json!({"reason": REASON, "scope": "subtree"})),
+        RowVerb::Guide => Call::post(route("guidance"), json!({"text": text})),
+        RowVerb::Cancel => Call::post(route("cancel"), reason),
+        RowVerb::Resume => Call::post(route("resume"), json!({})),
+        RowVerb::Archive => Call::post(route("archive"), reason),
+        RowVerb::Unarchive => Call::post(route("unarchive"), reason),
+        RowVerb::Delete => {
             Call { method: Method::Delete, ..Call::post(Route::to(&["sessions", &id_text]), reason) }
         }
     };

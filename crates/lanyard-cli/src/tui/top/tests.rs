@@ -278,7 +278,7 @@ fn keys_are_about_the_chosen_session() {
         leave: Attach(S2)
     "#]]
     .assert_eq(&text);
-    model.update(Message::Reply(Asked::Row(id(1), Verb::Stop), Ok(json!({}))));
+    model.update(Message::Reply(Asked::Row(id(1), RowVerb::Stop), Ok(json!({}))));
     assert!(picture(&mut model, 80, 8).contains("hub: tidy the docs is asked to stop"));
 }
 
