@@ -8,10 +8,10 @@ use lanyard_core::notification::NewNotification;
 use lanyard_core::redact::Redactor;
 use lanyard_core::{Outcome, SessionId};
 
-use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure, LiveText};
 use crate::engine::{Ask, AskError, Engine, Key, Request};
 use crate::hub::{Hub, Preview};
 use crate::notifications::Notifications;
+use lanyard_agents::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure, LiveText};
 
 /// What runners reach of the daemon.
 pub(crate) struct EngineOfAgents {

@@ -50,17 +50,13 @@ use lanyard_core::Timestamp;
 use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
-use crate::agents::Wishes;
-use crate::agents::roster::Roster;
 use crate::auth::TokenBook;
-use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
 use crate::engine::Engine;
 use crate::families::Families;
 use crate::flow::Flows;
 use crate::hub::Hub;
-use crate::live_config::LiveConfig;
 use crate::mcp::RelayContext;
 use crate::memory::MemoryContext;
 use crate::notifications::Notifications;
@@ -69,6 +65,10 @@ use crate::reload::Reloader;
 use crate::storage::StorageContext;
 use crate::telemetry::Telemetry;
 use crate::trees::OwnTrees;
+use lanyard_agents::agents::Wishes;
+use lanyard_agents::agents::roster::Roster;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 pub use attach::OwnRouter;
 pub use front::Front;

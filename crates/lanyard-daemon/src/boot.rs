@@ -22,14 +22,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::agent_engine::EngineOfAgents;
-use crate::agents::addresses::Addresses;
-use crate::agents::engine::AgentEngine;
-use crate::agents::roster::Roster;
-use crate::agents::wanted::{self, WantedRun};
-use crate::agents::{self, Wishes};
 use crate::api::{App, Front, Underway};
 use crate::auth::{self, TokenBook};
-use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
 use crate::engine::{self, Ask, Engine, Parts, Request};
@@ -37,7 +31,6 @@ use crate::families;
 use crate::flow;
 use crate::hub::Hub;
 use crate::intercept;
-use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
 use crate::memory::{Keeper, Memory};
 use crate::notice;
@@ -46,13 +39,20 @@ use crate::outward::Address;
 use crate::presence::{Presence, Seen};
 use crate::redaction::{given, redactor};
 use crate::reload::{Overrides, Reloader};
-use crate::runs::Runs;
 use crate::server::serve;
 use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 use crate::trees::OwnTrees;
 use contexts::{Common, Contexts};
+use lanyard_agents::agents::addresses::Addresses;
+use lanyard_agents::agents::engine::AgentEngine;
+use lanyard_agents::agents::roster::Roster;
+use lanyard_agents::agents::wanted::{self, WantedRun};
+use lanyard_agents::agents::{self, Wishes};
+use lanyard_agents::runs::Runs;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
@@ -279,7 +279,7 @@ fn notifications(
     config: &Config,
     continuity: &ContinuityCounter,
 ) -> Result<Notifications, BootError> {
-    crate::environment::keep_private(config.notifications.secret_variables());
+    lanyard_base::environment::keep_private(config.notifications.secret_variables());
     let settings = &config.notifications;
     let notifications = Notifications::open(store.clone(), engine.sink(), clock.clone(), settings)?;
     if let Err(error) = notifications.recall_alerts(continuity) {
@@ -467,7 +467,7 @@ fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {
         return Err(BootError::JournalMissing { path, found });
     }
     let mut options = SqliteOptions::at(path.clone());
-    options.failpoint = Some(Arc::new(crate::failpoint::hit));
+    options.failpoint = Some(Arc::new(lanyard_base::failpoint::hit));
     // The crash suite wants checkpoints often enough to die in one.
     if let Some(pages) = std::env::var("LANYARD_CHECKPOINT_PAGES").ok().and_then(|pages| pages.parse().ok()) {
         options.checkpoint_pages = pages;

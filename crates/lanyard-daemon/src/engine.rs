@@ -34,17 +34,17 @@ use lanyard_store::{Durability, KeyHash, Loss, RecordBatch, Store};
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::agents::Wishes;
 use crate::auth::LiveRuns;
 use crate::call_flags::Flags;
-use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::hub::Hub;
-use crate::live_config::LiveConfig;
 use crate::presence::Seen;
 use crate::redaction::Redaction;
 use crate::refusal::refuses;
 use crate::telemetry::Telemetry;
+use lanyard_agents::agents::Wishes;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 use behind::Behind;
 pub(crate) use halting::{Halted, Halting};

@@ -28,17 +28,18 @@ use lanyard_store::{FlowFilter, Store, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::agents::roster::Roster;
 use crate::approvals;
-use crate::clock::Clock;
 use crate::engine::{AskError, Engine, incarnation};
 use crate::hub::{Hub, Of, Over};
 use crate::notifications::Notifications;
-use crate::refusal::{Stated, error_chain, refuses};
-use crate::runs::Runs;
+use crate::refusal::{Stated, refuses};
 use crate::trees::OwnTrees;
 pub(crate) use begin::Beginning;
 use driver::Driver;
+use lanyard_agents::agents::roster::Roster;
+use lanyard_agents::runs::Runs;
+use lanyard_base::clock::Clock;
+use lanyard_base::error_chain;
 
 /// Orders that may wait for one flow.
 const ORDERS_MAX: usize = 64;

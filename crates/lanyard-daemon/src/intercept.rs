@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use crate::auth::TokenBook;
 use crate::call_flags::{Flag, Flags, ToldCall};
 use crate::engine::{Ask, AskError, Engine, Request};
-use crate::failpoint;
-use crate::live_config::LiveConfig;
+use lanyard_base::failpoint;
+use lanyard_base::live_config::LiveConfig;
 
 /// Calls of one session that hooks and wrapped servers have told the beginning of; beyond that the oldest are forgotten.
 const TOLD_MAX: usize = 64;

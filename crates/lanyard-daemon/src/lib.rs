@@ -1,25 +1,20 @@
 //! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
 
 mod agent_engine;
-pub mod agents;
 pub mod api;
 mod approvals;
 pub mod auth;
 mod bell;
 mod boot;
 mod call_flags;
-pub mod clock;
 pub mod continuity;
 pub mod dashboard;
 pub mod engine;
-mod environment;
-pub mod failpoint;
 mod families;
 mod flow;
 mod http_endpoint;
 pub mod hub;
 pub mod intercept;
-pub mod live_config;
 mod mcp;
 pub mod memory;
 mod notice;
@@ -30,7 +25,6 @@ mod problem;
 pub mod redaction;
 mod refusal;
 pub mod reload;
-pub mod runs;
 mod server;
 mod shelf;
 mod storage;

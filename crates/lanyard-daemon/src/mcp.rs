@@ -36,8 +36,8 @@ use lanyard_store::Store;
 use tokio::sync::watch;
 use tokio::time::Duration;
 
-use crate::runs::process::end_and_wait;
 use book::Book;
+use lanyard_agents::runs::process::end_and_wait;
 use seat::Seats;
 use server::{Server, Upstream};
 

@@ -21,10 +21,10 @@ use lanyard_core::memory::{MemoryPolicy, RetentionRules, Rule};
 use lanyard_store::Store;
 use tokio::sync::{Notify, RwLock};
 
-use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::hub::Hub;
 use crate::redaction::Redaction;
+use lanyard_base::clock::Clock;
 
 pub(crate) use embed::Embedder;
 pub(crate) use error::MemoryError;

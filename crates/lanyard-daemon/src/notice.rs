@@ -13,10 +13,10 @@ use lanyard_core::{Actor, Cause, NoteId, SessionId};
 use lanyard_store::{Store, StoreError};
 use tokio::runtime::Handle;
 
-use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, ParentNotice, Request};
-use crate::failpoint;
 use crate::tail;
+use lanyard_base::clock::Clock;
+use lanyard_base::failpoint;
 
 /// Events of the child's log that are looked at for what it left.
 const TAIL: u32 = 400;

@@ -27,8 +27,9 @@ use lanyard_store::{
 };
 use tokio::sync::{Notify, watch as channel};
 
-use crate::clock::Clock;
-use crate::refusal::{error_chain, refuses};
+use crate::refusal::refuses;
+use lanyard_base::clock::Clock;
+use lanyard_base::error_chain;
 
 pub(crate) use outbox::Targets;
 pub(crate) use upkeep::Upkeep;

@@ -12,8 +12,8 @@ use lanyard_core::{Actor, ActorKind, ConnectionId, SessionId, Timestamp};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::clock::Clock;
 use crate::hub::{Hub, Of, control};
+use lanyard_base::clock::Clock;
 
 /// How long changes are gathered before others are told.
 const GATHER: Duration = Duration::from_millis(200);

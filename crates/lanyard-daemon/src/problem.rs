@@ -9,8 +9,9 @@ use lanyard_git::snapshot::SnapshotError;
 use lanyard_git::workspace_path::PathRefusal;
 use lanyard_store::{CursorError, StoreError};
 
-use crate::refusal::{Refuses, error_chain, refuses};
+use crate::refusal::{Refuses, refuses};
 use crate::server::patience;
+use lanyard_base::error_chain;
 
 refuses!(CursorError);
 refuses!(PathRefusal);

@@ -1,7 +1,5 @@
 //! The common shape of the daemon's refusals: the API and the agents' tools answer each of them in the same way.
 
-use std::error::Error;
-
 use lanyard_core::refusal::RefusalKind;
 
 /// Something that was not done: a stable code, who has to change something, a sentence, an advice.
@@ -71,16 +69,4 @@ impl Stated {
     pub(crate) fn tool_advice(&self) -> String {
         self.advice.clone()
     }
-}
-
-/// An error with its sources, on one line.
-pub(crate) fn error_chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }

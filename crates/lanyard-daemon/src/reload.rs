@@ -13,11 +13,11 @@ use lanyard_api::types::{ConfigState, Reloaded};
 use lanyard_core::redact::Scope;
 use parking_lot::Mutex;
 
-use crate::clock::Clock;
 use crate::hub::Hub;
-use crate::live_config::LiveConfig;
 use crate::notifications::Notifications;
 use crate::redaction::{given, redactor};
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 /// How often the file is looked at. A change is taken up when two looks in a row find the same file, so that a file that
 /// is being written is not read in the middle: at most 4 s after the last write.
@@ -159,7 +159,7 @@ impl Reloader {
             let secrets = redactor(&next, &all).map_err(|what| format!("[redaction]: {what}"))?;
             known.given = all;
             self.hub.redact_with(secrets);
-            crate::environment::keep_private(next.notifications.secret_variables());
+            lanyard_base::environment::keep_private(next.notifications.secret_variables());
             self.notifications.reload(&next.notifications);
             self.live.replace(next);
         }

@@ -23,15 +23,15 @@ use std::sync::Arc;
 use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::Store;
 
-use crate::agents::roster::Roster;
 use crate::auth::TokenBook;
-use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::hub::Hub;
-use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
 use crate::notifications::Notifications;
 use crate::trees::OwnTrees;
+use lanyard_agents::agents::roster::Roster;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 /// What keeping the disk in bounds takes: everything that leaves files or rows of a session.
 pub(crate) struct StorageContext {

@@ -11,9 +11,9 @@ use lanyard_core::session::StateName;
 use lanyard_core::{Actor, Cause, SessionId, Timestamp};
 use lanyard_store::{Store, StoreError};
 
-use crate::clock::Clock;
 use crate::engine::{Ask, Engine, Request};
-use crate::live_config::LiveConfig;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 const TICK: Duration = Duration::from_secs(1);
 /// When time comes from a file, a scenario should not wait for it.
@@ -127,6 +127,6 @@ impl Timers {
         tokio::task::spawn_blocking(move || read(&*store))
             .await
             .map_err(|error| error.to_string())?
-            .map_err(|error| crate::refusal::error_chain(&error))
+            .map_err(|error| lanyard_base::error_chain(&error))
     }
 }

@@ -5,7 +5,8 @@ use lanyard_core::{SessionId, paper};
 use lanyard_store::StoreError;
 use serde_json::{Value, json};
 
-use crate::refusal::{Refuses, error_chain, refuses};
+use crate::refusal::{Refuses, refuses};
+use lanyard_base::error_chain;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {

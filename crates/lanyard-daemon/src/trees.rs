@@ -15,9 +15,9 @@ use lanyard_core::{Actor, SessionId};
 use lanyard_git::worktree::{self, SetupFile, WorktreeError};
 use lanyard_store::{Filter, Place, Store, StoreError};
 
-use crate::clock::Clock;
 use crate::redaction::Redaction;
-use crate::runs::Runs;
+use lanyard_agents::runs::Runs;
+use lanyard_base::clock::Clock;
 
 pub(crate) use begun::SessionTree;
 

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if let (Some(first), Some(dir)) = (arguments.next(), arguments.next())
         && first == "shim"
     {
-        return lanyard_daemon::runs::shim::main(dir.as_ref());
+        return lanyard_agents::runs::shim::main(dir.as_ref());
     }
     lanyard_cli::main(&host::HOST)
 }

@@ -8,8 +8,13 @@ use super::Finding;
 use super::checks::{inline_tests, is_test_file};
 
 /// Crates that work in folders which agents and repositories fill.
-const CRATES: [&str; 3] =
-    ["crates/lanyard-api/src/", "crates/lanyard-daemon/src/", "crates/lanyard-git/src/"];
+const CRATES: [&str; 5] = [
+    "crates/lanyard-agents/src/",
+    "crates/lanyard-api/src/",
+    "crates/lanyard-base/src/",
+    "crates/lanyard-daemon/src/",
+    "crates/lanyard-git/src/",
+];
 
 /// Files, or folders with a `/` behind, that may open files by themselves; and why.
 const ALLOWED: [(&str, &str); 15] = [
@@ -90,7 +95,7 @@ mod tests {
     /// FND-K1.
     #[test]
     fn fnd_k1_direct_file_access_in_the_daemon_is_refused() {
-        let path = "crates/lanyard-daemon/src/agents/judge.rs";
+        let path = "crates/lanyard-agents/src/agents/judge.rs";
         let source = "fn a() {\n    std::fs::read_to_string(x);\n    let f = File::open(x);\n    fs::metadata(x);\n}\n";
         assert_eq!(
             found(path, source),

@@ -12,12 +12,12 @@ use lanyard_api::types::{AgentCheck, AgentEntry, AgentList, AgentProblem, NewRes
 use lanyard_core::session::{Command, DrivenBy, ResumeWay, State as SessionState};
 use lanyard_core::{Outcome, Session};
 
-use crate::agents::roster::{CheckOutcome, Listed};
-use crate::agents::{COMPACT_WAIT, Compaction};
 use crate::api::App;
 use crate::api::context::{Change, Target, load, query};
 use crate::api::sessions::{command_on, not_rolling_back};
 use crate::problem::Problem;
+use lanyard_agents::agents::roster::{CheckOutcome, Listed};
+use lanyard_agents::agents::{COMPACT_WAIT, CompactionAnswer};
 
 type Shared = State<Arc<App>>;
 
@@ -118,7 +118,7 @@ pub(super) async fn compact(
     let session = load(&app, target.0).await?.session;
     let key = format!("{:032x}", app.clock.random());
     match app.wishes.compact(target.0, key, COMPACT_WAIT).await {
-        Compaction::Begun => {
+        CompactionAnswer::Begun => {
             let (seq, state) = (session.seq, session.state.name());
             let stop_level = session.stop.as_ref().map(|stop| stop.level.into());
             let outcome = Outcome {
@@ -135,19 +135,19 @@ pub(super) async fn compact(
             };
             Ok((StatusCode::ACCEPTED, Json(outcome)).into_response())
         }
-        Compaction::NotOffered => Err(Problem::new(
+        CompactionAnswer::NotOffered => Err(Problem::new(
             StatusCode::CONFLICT,
             "compact_not_offered",
             "the agent cannot compact its context when asked, or not now",
             "wait for the turn to end and try again, or let the agent do it by itself",
         )),
-        Compaction::NotRunning => Err(Problem::new(
+        CompactionAnswer::NotRunning => Err(Problem::new(
             StatusCode::CONFLICT,
             "agent_not_running",
             "no process of the session's agent is running",
             "have it there with `lanyard resume`",
         )),
-        Compaction::Unanswered => Err(Problem::new(
+        CompactionAnswer::Unanswered => Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "agent_not_answering",
             format!(

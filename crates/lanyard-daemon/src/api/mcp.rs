@@ -11,7 +11,6 @@ use lanyard_api::types::{McpAddress, McpCheck, McpList, NewMcpAddress, Reason};
 use lanyard_core::session::NewSession;
 use lanyard_core::{Address, SessionId};
 
-use crate::agents::addresses::server_url;
 use crate::api::App;
 use crate::api::context::{Change, Target, load};
 use crate::api::guard::resolve;
@@ -20,6 +19,7 @@ use crate::auth::{Caller, RunProof};
 use crate::engine::{self, Ask};
 use crate::mcp;
 use crate::problem::Problem;
+use lanyard_agents::agents::addresses::server_url;
 
 type Shared = State<Arc<App>>;
 
@@ -88,7 +88,7 @@ fn unknown(server: &str) -> Problem {
     )
 }
 
-type Server = Path<(String, String)>;
+type ServerPath = Path<(String, String)>;
 
 /// The session that the gate found in the address, and what its token proves.
 fn whose(extensions: &Extensions) -> (Option<SessionId>, RunProof) {
@@ -96,17 +96,17 @@ fn whose(extensions: &Extensions) -> (Option<SessionId>, RunProof) {
     (session, extensions.get::<Caller>().map(Caller::proof).unwrap_or_default())
 }
 
-pub(super) async fn post(State(app): Shared, Path((_, name)): Server, request: Request) -> Response {
+pub(super) async fn post(State(app): Shared, Path((_, name)): ServerPath, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     mcp::message(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers, body).await
 }
 
-pub(super) async fn listen(State(app): Shared, Path((_, name)): Server, request: Request) -> Response {
+pub(super) async fn listen(State(app): Shared, Path((_, name)): ServerPath, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     mcp::get(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await
 }
 
-pub(super) async fn close(State(app): Shared, Path((_, name)): Server, request: Request) -> Response {
+pub(super) async fn close(State(app): Shared, Path((_, name)): ServerPath, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     mcp::delete(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await
 }

@@ -12,7 +12,6 @@ use lanyard_core::session::{Command, Continuity, DrivenBy, EXTERNAL, NewSession,
 use lanyard_core::{Address, NoteId, Outcome, SessionId};
 use lanyard_git::workspace_path;
 
-use crate::agents::handover;
 use crate::api::App;
 use crate::api::context::{Change, REPLAYED, Target, load, missing, on_disk};
 use crate::api::guard::resolve;
@@ -20,6 +19,7 @@ use crate::engine::{Ask, Request};
 use crate::families::FamilyError;
 use crate::problem::Problem;
 use crate::trees::SessionTree;
+use lanyard_agents::agents::handover;
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;

@@ -7,19 +7,19 @@ use lanyard_api::config::CallRecording;
 use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::Store;
 
-use crate::agents::roster::Roster;
 use crate::auth::TokenBook;
-use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::families::Families;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
-use crate::live_config::LiveConfig;
 use crate::mcp::{Gateway, RelayContext, ToolContext};
 use crate::memory::{Memory, MemoryContext};
 use crate::notifications::Notifications;
 use crate::storage::StorageContext;
 use crate::trees::OwnTrees;
+use lanyard_agents::agents::roster::Roster;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 /// What several contexts hold.
 pub(crate) struct Common<'a> {

@@ -11,7 +11,7 @@ use lanyard_store::{Durability, KeptOutcome};
 
 use crate::engine::worker::Worker;
 use crate::engine::{Ask, AskError, Key, Reply, Request};
-use crate::refusal::error_chain;
+use lanyard_base::error_chain;
 
 impl Worker {
     /// A session the request needs and that is not in memory.

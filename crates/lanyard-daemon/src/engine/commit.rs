@@ -12,11 +12,11 @@ use lanyard_store::{AppendError, Durability, Entry};
 use crate::engine::draft::Draft;
 use crate::engine::worker::Worker;
 use crate::engine::{Ask, AskError, Request, Work};
-use crate::failpoint;
 use crate::hub::Of;
 use crate::redaction::redact;
-use crate::refusal::error_chain;
 use crate::telemetry::TurnSpan;
+use lanyard_base::error_chain;
+use lanyard_base::failpoint;
 
 /// Transcript events after which a session's record is written although nothing structural happened, so that loading
 /// it never folds more than this many.

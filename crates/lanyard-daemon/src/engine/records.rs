@@ -9,7 +9,7 @@ use lanyard_store::{RecordBatch, RecordKind, RecordRef, WorkBatch};
 use crate::engine::ask::unavailable;
 use crate::engine::worker::Worker;
 use crate::engine::{AskError, RecordWrite};
-use crate::refusal::error_chain;
+use lanyard_base::error_chain;
 
 impl Worker {
     /// Adds writes of records to the round, or refuses them alone.

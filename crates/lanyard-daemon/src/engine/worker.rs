@@ -9,8 +9,6 @@ use lanyard_core::session::next_due;
 use lanyard_core::{Rules, SessionId, Timestamp};
 use lanyard_store::Store;
 
-use crate::agents::Wishes;
-use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
@@ -18,10 +16,12 @@ use crate::engine::residents::Residents;
 use crate::engine::sharing::Sharing;
 use crate::engine::{Ask, AskError, Engine, Input, LoadResult, ParentNotice, Parts, Reply, Work};
 use crate::hub::Hub;
-use crate::live_config::LiveConfig;
 use crate::presence::Seen;
-use crate::refusal::error_chain;
 use crate::telemetry::Telemetry;
+use lanyard_agents::agents::Wishes;
+use lanyard_base::clock::Clock;
+use lanyard_base::error_chain;
+use lanyard_base::live_config::LiveConfig;
 
 /// Inputs of one round. Bounds how long the first of them waits for the others.
 const ROUND_MAX: usize = 256;

@@ -12,10 +12,10 @@ use lanyard_core::task::{Remedies, Task, TaskCommand, TaskEvent, TaskState, Work
 use lanyard_core::{Actor, GateId, NoteId, RunId, TaskId, Timestamp, WorkerId};
 
 use crate::engine::{Ask, Key};
-use crate::failpoint;
 use crate::families::owner::Owner;
 use crate::families::{By, FamilyError, work};
 use crate::tail;
+use lanyard_base::failpoint;
 
 /// Events of the log that are looked at.
 const TAIL: u32 = 200;

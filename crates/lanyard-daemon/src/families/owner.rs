@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
-use crate::failpoint;
 use crate::families::held::Tasks;
 use crate::families::{Answer, Families, FamilyError, Input, Tools, look, work};
 use crate::redaction::{of_mail, of_task};
-use crate::refusal::error_chain;
+use lanyard_base::error_chain;
+use lanyard_base::failpoint;
 
 /// Inputs of one round.
 const ROUND_MAX: usize = 64;

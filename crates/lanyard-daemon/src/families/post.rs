@@ -15,10 +15,10 @@ use lanyard_core::{Actor, ActorKind, Cause, MailId, NoteId, SessionId, Timestamp
 use lanyard_store::{Loaded, MailFilter};
 
 use crate::engine::{Ask, AskError, Key, Request};
-use crate::failpoint;
 use crate::families::owner::Owner;
 use crate::families::{FamilyError, Input, Tools, find, refused};
-use crate::refusal::error_chain;
+use lanyard_base::error_chain;
+use lanyard_base::failpoint;
 
 /// Messages that are on their way to one session at a time.
 const GIVEN_MAX: usize = 8;

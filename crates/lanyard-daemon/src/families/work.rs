@@ -14,10 +14,10 @@ use lanyard_git::worktree::{self, WorktreeError};
 use lanyard_store::Store;
 
 use crate::engine::{Ask, AskError, Key, Request};
-use crate::failpoint;
 use crate::families::prerequisites::work_before;
 use crate::families::{FamilyError, Tools, plans};
 use crate::notice::Left;
+use lanyard_base::failpoint;
 
 /// What came of it.
 #[derive(Debug)]

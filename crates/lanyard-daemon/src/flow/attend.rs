@@ -12,9 +12,9 @@ use lanyard_core::session::{
 use lanyard_core::{Actor, Cause, NoteId, Session, SessionId, TurnId};
 
 use crate::engine::{Ask, AskError, Key, Request};
-use crate::failpoint;
 use crate::flow::driver::{Driver, Next};
 use crate::flow::{FlowError, look};
+use lanyard_base::failpoint;
 
 /// Where the sessions of flows come from.
 pub(crate) const SOURCE: &str = "flow";

@@ -15,9 +15,9 @@ use lanyard_git::{workspace_files, workspace_path};
 use lanyard_store::{FlowBatch, FlowFilter};
 
 use crate::engine::AskError;
-use crate::failpoint;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::{FlowError, Flows, OPEN_MAX, bad};
+use lanyard_base::failpoint;
 
 /// Flows of one plan that are looked through for a repeat of a request.
 const REPEATS_MAX: usize = 100;

@@ -10,10 +10,12 @@ use lanyard_core::Actor;
 use lanyard_core::flow::{Check, CheckResult, FlowEvent, Looked, QualityCommand, quality_ended};
 use tokio::task::JoinHandle;
 
-use crate::failpoint;
 use crate::flow::FlowError;
 use crate::flow::driver::{Driver, Next};
-use crate::runs::{Adopted, Exit, How, LastOutput, Link, Spec, SpoolLimits, StartError, last_output};
+use lanyard_agents::runs::{
+    Adopted, Exit, How, LastOutput, Link, Spec, SpoolLimits, StartError, last_output,
+};
+use lanyard_base::failpoint;
 
 /// What a check finds as its session: none there can be.
 const NO_SESSION: &str = "check";

@@ -13,13 +13,13 @@ use lanyard_core::{Actor, SessionId, TurnId};
 use lanyard_store::FlowBatch;
 use tokio::sync::{Notify, mpsc};
 
-use crate::failpoint;
 use crate::flow::check::Running;
 use crate::flow::hooks::Hooks;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
 use crate::redaction::of_flow;
+use lanyard_base::failpoint;
 
 /// How often it looks at what only time changes, and tries again what did not work.
 const TICK: Duration = Duration::from_secs(1);

@@ -111,7 +111,7 @@ async fn run(hook: &Hook, envelope: &FlowEnvelope) -> Result<(), String> {
         return Ok(());
     };
     let mut command = tokio::process::Command::new(program);
-    crate::runs::withhold(command.as_std_mut());
+    lanyard_agents::runs::withhold(command.as_std_mut());
     let mut child = command
         .args(arguments)
         .env("LANYARD_FLOW", envelope.flow.to_string())

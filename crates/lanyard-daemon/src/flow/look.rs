@@ -8,8 +8,8 @@ use lanyard_core::session::{
 use lanyard_core::{Session, SessionId, TurnId};
 use lanyard_store::Store;
 
-use crate::agents::roster::Roster;
 use crate::flow::FlowError;
+use lanyard_agents::agents::roster::Roster;
 
 /// Events of a turn that are read for what its agent said.
 const TURN_EVENTS_MAX: usize = 4_000;

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use lanyard_core::SessionId;
 use lanyard_store::Store;
 
-use crate::agents::roster::Roster;
 use crate::auth::TokenBook;
-use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::families::Families;
 use crate::intercept::Interceptor;
-use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
 use crate::memory::{Memory, MemoryContext};
+use lanyard_agents::agents::roster::Roster;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 /// What relaying a message of an MCP client takes.
 pub(crate) struct RelayContext {

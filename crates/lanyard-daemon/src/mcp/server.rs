@@ -7,9 +7,9 @@ use lanyard_api::agents::settings::McpSettings;
 use lanyard_api::types::McpState;
 use tokio::time::Duration;
 
-use crate::agents::addresses::server_key;
 use crate::http_endpoint::{HttpEndpoint, Trouble};
 use crate::mcp::stdio;
+use lanyard_agents::agents::addresses::server_key;
 
 /// Largest message a client may send. Tool arguments are small; resources go the other way.
 pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;

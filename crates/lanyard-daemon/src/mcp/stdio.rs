@@ -32,7 +32,7 @@ use crate::mcp::rpc::{self, Piece};
 use crate::mcp::server::Server;
 use crate::mcp::translate;
 use crate::mcp::work::Work;
-use crate::runs::relay::PAUSED;
+use lanyard_agents::runs::relay::PAUSED;
 use link::Link;
 use process::Process;
 use slot::{Greet, Recipe, Slot};

@@ -29,7 +29,7 @@ refusals! {
             ("session {0} was deleted")
             ("create a new one with `lanyard new`") agents ("list the sessions with `lanyard ls --all`");
         Store(#[from] it: StoreError) => "storage_unavailable", Unavailable
-            ("the journal cannot be read or written: {}", crate::refusal::error_chain(.0))
+            ("the journal cannot be read or written: {}", lanyard_base::error_chain(.0))
             ("check the disk with `lanyard doctor`, then repeat it");
     }
     via { Refused(#[from] Refusal), Ask(#[from] AskError) }

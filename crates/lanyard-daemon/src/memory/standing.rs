@@ -99,6 +99,6 @@ pub(crate) fn family(store: &dyn Store, root: SessionId) -> Result<Vec<SessionId
 }
 
 /// An id for something new.
-pub(super) fn mint(clock: &crate::clock::Clock) -> MemoryId {
+pub(super) fn mint(clock: &lanyard_base::clock::Clock) -> MemoryId {
     MemoryId::mint(clock.now(), clock.random())
 }

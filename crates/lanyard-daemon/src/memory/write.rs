@@ -6,12 +6,12 @@ use lanyard_core::memory::{Entry, MemoryPolicy, NewEntry, Refusal, Scope, Source
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp};
 use lanyard_store::{MemoryFilter, Put, Store, Writing};
 
-use crate::clock::Clock;
 use crate::engine::AskError;
-use crate::failpoint;
 use crate::memory::standing::{mint, standing};
 use crate::memory::{Memory, MemoryError, ledger, unbound};
 use crate::redaction::by;
+use lanyard_base::clock::Clock;
+use lanyard_base::failpoint;
 
 /// Entries one session may have of its own, and a workspace and owner together.
 const SESSION_MAX: u64 = 5_000;

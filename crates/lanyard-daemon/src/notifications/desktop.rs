@@ -30,7 +30,7 @@ pub(super) async fn show(program: &PathBuf, held: &Notification) -> Result<(), S
         Severity::Critical => "critical",
     };
     let mut command = Command::new(program);
-    crate::runs::withhold(command.as_std_mut());
+    lanyard_agents::runs::withhold(command.as_std_mut());
     command
         .args(["--app-name", "Lanyard", "--urgency", urgency, "--"])
         .args([&held.title, &held.text])

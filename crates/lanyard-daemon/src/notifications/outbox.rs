@@ -16,10 +16,10 @@ use lanyard_core::notification::{
 use lanyard_store::{DeliveryFilter, NotificationBatch};
 use tokio::task::JoinSet;
 
-use crate::failpoint;
 use crate::notifications::secret::Secret;
 use crate::notifications::{NotificationError, Notifications, desktop, webhook};
 use crate::outward::Address;
+use lanyard_base::failpoint;
 
 /// Deliveries one line looks at together.
 const PAGE: usize = 64;
@@ -260,7 +260,7 @@ mod tests {
     use lanyard_store::{Batch, Journal as _, SqliteJournal, SqliteOptions};
 
     use super::*;
-    use crate::clock::Clock;
+    use lanyard_base::clock::Clock;
 
     /// More of them than are looked at together, held back by quiet hours or a pause: something pressing still goes out.
     #[test]

@@ -18,9 +18,9 @@ use lanyard_core::{Session, SessionId, Staleness, Timestamp};
 use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Sort, Store};
 
 use crate::hub::{Hub, Of, Over};
-use crate::live_config::LiveConfig;
 use crate::notifications::{BULK_MAX, NotificationError, Notifications};
 use crate::presence::Presence;
+use lanyard_base::live_config::LiveConfig;
 
 /// Sessions looked at together.
 const PAGE: usize = 64;

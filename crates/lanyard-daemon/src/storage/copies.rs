@@ -7,7 +7,8 @@ use lanyard_core::journal::Report;
 use lanyard_core::refusals;
 use lanyard_store::{Backups, StoreError};
 
-use crate::refusal::{error_chain, refuses};
+use crate::refusal::refuses;
+use lanyard_base::error_chain;
 
 refusals! {
     /// Why there is no backup.

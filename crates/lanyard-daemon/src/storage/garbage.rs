@@ -9,9 +9,9 @@ use lanyard_core::SessionId;
 use lanyard_git::snapshot::{SnapshotError, old_refs};
 use lanyard_store::{Filter, Store, StoreError};
 
-use crate::runs::Runs;
 use crate::storage::StorageContext;
 use crate::storage::traces::session_of;
+use lanyard_agents::runs::Runs;
 
 /// Sessions read at a time, to learn in which workspaces they work.
 const SESSIONS_PAGE: usize = 1_000;

@@ -8,8 +8,8 @@ use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Filter, Store, StoreError};
 
 use crate::engine::{Ask, AskError, Request};
-use crate::refusal::error_chain;
 use crate::storage::StorageContext;
+use lanyard_base::error_chain;
 
 /// Sessions of each end that are looked at in one sweep, the longest ended first.
 const SWEEP_MAX: usize = 256;

@@ -11,9 +11,9 @@ use lanyard_store::{MemoryFilter, Store, StoreError};
 
 use crate::memory::ledger;
 use crate::notifications::Notifications;
-use crate::refusal::error_chain;
-use crate::runs::{KnownRun, Runs};
 use crate::storage::StorageContext;
+use lanyard_agents::runs::{KnownRun, Runs};
+use lanyard_base::error_chain;
 
 /// Entries of memory removed in one transaction.
 const ENTRIES_MAX: usize = 256;

@@ -12,7 +12,7 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use super::Telemetry;
 use super::wire::{attribute, text, text_attribute};
-use crate::clock;
+use lanyard_base::clock;
 
 /// Passes what is logged on to a collector.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
 use super::Telemetry;
 use super::wire::{attribute, text_attribute};
-use crate::clock;
+use lanyard_base::clock;
 
 /// A request that is being answered.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use lanyard_store::{Place, Put};
 use serde::{Deserialize, Serialize};
 
 use super::{OwnTrees, with_git};
-use crate::failpoint;
+use lanyard_base::failpoint;
 
 /// The notes. Their key is the session's id.
 const BEGUN: &str = "worktree_begun";

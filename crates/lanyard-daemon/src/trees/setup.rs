@@ -12,7 +12,7 @@ use lanyard_core::tree::SetupStep;
 use lanyard_git::worktree::{self, SetupContent, SetupFile, WorktreeError};
 
 use super::{OwnTrees, name_of, with_git};
-use crate::runs::{How, Link, Spec, SpoolLimits, last_output};
+use lanyard_agents::runs::{How, Link, Spec, SpoolLimits, last_output};
 
 /// How long one command may take.
 const COMMAND_MAX: Duration = Duration::from_mins(10);

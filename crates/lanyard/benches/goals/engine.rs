@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use lanyard_api::config::Config;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::session::{Command, NewSession, Role, Signal};
 use lanyard_core::{Actor, Cause, SessionId, TurnId};
-use lanyard_daemon::clock::Clock;
 use lanyard_daemon::continuity::ContinuityCounter;
 use lanyard_daemon::engine::{Ask, Engine, Key, Parts, Request, start};
 use lanyard_daemon::hub::Hub;
-use lanyard_daemon::live_config::LiveConfig;
 use tokio::runtime::Runtime;
 
 use crate::fixture;
@@ -44,7 +44,7 @@ impl Rig {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let clock = Arc::new(Clock::from_env()?);
         let settings = LiveConfig::new(Config::default(), "lanyard".into());
-        let (_desk, wishes) = lanyard_daemon::agents::agents(&settings);
+        let (_desk, wishes) = lanyard_agents::agents::agents(&settings);
         let store = Arc::new(fixture::open(home)?);
         let parts = Parts {
             seen: Arc::new(|_, _| None),

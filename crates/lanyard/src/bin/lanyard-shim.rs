@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match std::env::args_os().nth(2) {
-        Some(dir) => lanyard_daemon::runs::shim::main(dir.as_ref()),
+        Some(dir) => lanyard_agents::runs::shim::main(dir.as_ref()),
         None => ExitCode::from(2),
     }
 }

@@ -4,7 +4,7 @@ mod ending;
 mod kit;
 mod spool;
 
-use lanyard_daemon::runs::{Adopted, How, LinkError, Sent};
+use lanyard_agents::runs::{Adopted, How, LinkError, Sent};
 
 use kit::{Stage, read_until, within};
 
@@ -126,7 +126,7 @@ async fn an_agent_that_cannot_start_says_why_and_leaves_nothing() {
         assert_eq!(error.code(), code, "{error}");
         assert_eq!(stage.runs.list().unwrap(), [], "{error}");
     }
-    let nobody = lanyard_daemon::runs::Runs::new(stage.root(), "/nowhere/lanyard".into());
+    let nobody = lanyard_agents::runs::Runs::new(stage.root(), "/nowhere/lanyard".into());
     let error = nobody.start(&stage.run, &serde_json::json!({}), &stage.spec("exit 0")).await.unwrap_err();
     assert_eq!(error.code(), "shim_failed", "{error}");
     for run in ["", "../run_a", "a/b", "."] {

@@ -14,7 +14,7 @@ use crate::mcp::rpc::Piece;
 use crate::mcp::seat::Seat;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::work::Work;
-use crate::runs::relay::PAUSED;
+use lanyard_agents::runs::relay::PAUSED;
 
 /// Frames that wait for a client that reads slowly; then the server waits.
 pub(super) const FRAMES_MAX: usize = 16;

@@ -28,24 +28,24 @@ use lanyard_store::{SqliteJournal, SqliteOptions, Store};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::agents::roster::Roster;
-use crate::agents::{Agents, agents};
 use crate::api::App;
 use crate::auth::TokenBook;
 use crate::boot::contexts::{Common, Contexts};
-use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::engine::{self, Ask, Parts, Request};
 use crate::families::{self, Families};
 use crate::flow::{self, Flows};
 use crate::hub::Hub;
-use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::reload::{Overrides, Reloader};
-use crate::runs::Runs;
 use crate::trees::OwnTrees;
+use lanyard_agents::agents::roster::Roster;
+use lanyard_agents::agents::{Agents, agents};
+use lanyard_agents::runs::Runs;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
 
 const WORKSPACE: &str = "/w";
 /// How long what happens aside may take. Generous: the machine may be busy.

@@ -18,9 +18,9 @@ use tokio::time::{Duration, Instant};
 
 use super::link::Link;
 use super::route;
-use crate::environment;
 use crate::http_endpoint::Trouble;
 use crate::mcp::server::ANSWER_BYTES_MAX;
+use lanyard_base::environment;
 
 /// Messages that wait for a server that reads slowly.
 const INPUT_MAX: usize = 64;

@@ -2,7 +2,7 @@
 //! is said again, marked as a repeat (S0-B10, S0-23).
 
 use super::*;
-use lanyard_daemon::failpoint::OF_CALLS;
+use lanyard_base::failpoint::OF_CALLS;
 
 /// One piece of guidance, and the daemon dies at this place. The words reach the agent; twice at most, and then marked.
 fn dies_at(place: &str, nth: u32) {

@@ -1,6 +1,6 @@
 //! Workers that do not do well are helped, then begun again, then a person is asked; silence alone is no fault (S4-22).
 
-use lanyard_daemon::failpoint::BEFORE_ESCALATION;
+use lanyard_base::failpoint::BEFORE_ESCALATION;
 use serde_json::{Value, json};
 
 use super::kit::{Stage, id, until};

@@ -1,6 +1,6 @@
 //! Parents always hear, and once: over redeploys, kills of the daemon, and both (S4-15, S4-16, S4-B02, S4-T1, S4-T2).
 
-use lanyard_daemon::failpoint::OF_FAMILIES;
+use lanyard_base::failpoint::OF_FAMILIES;
 use serde_json::json;
 
 use super::kit::{Stage, id, until};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lanyard_daemon::failpoint;
+use lanyard_base::failpoint;
 use serde_json::{Value, json};
 
 use super::kit::{Stage, git, id, until};

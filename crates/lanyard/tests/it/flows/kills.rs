@@ -1,7 +1,7 @@
 //! The daemon dies: at each named place in the care for flows, and while a gate waits. No turn and no command is done twice,
 //! and no answer is lost.
 
-use lanyard_daemon::failpoint::OF_FLOWS;
+use lanyard_base::failpoint::OF_FLOWS;
 use serde_json::{Value, json};
 
 use super::kit::{DONE, HELP, READY, Stage, corrections, id, until};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lanyard_daemon::runs::{Adopted, EndedBy, Exit, How, Identity};
+use lanyard_agents::runs::{Adopted, EndedBy, Exit, How, Identity};
 use rustix::process::Signal;
 
 use super::kit::{Stage, kill, kill_9, memory_kib, wait_for, within};

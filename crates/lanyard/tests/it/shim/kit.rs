@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use lanyard_daemon::runs::{Adopted, Identity, Link, Output, Runs, Spec, SpoolLimits};
+use lanyard_agents::runs::{Adopted, Identity, Link, Output, Runs, Spec, SpoolLimits};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{PATIENCE, binary};

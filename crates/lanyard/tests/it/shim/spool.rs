@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use lanyard_daemon::runs::{How, SpoolLimits};
+use lanyard_agents::runs::{How, SpoolLimits};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use super::kit::{Stage, memory_kib, read_until, wait_for, within};

@@ -1,6 +1,6 @@
 //! The daemon dies at each named place of a turn.
 
-use lanyard_daemon::failpoint;
+use lanyard_base::failpoint;
 use serde_json::json;
 
 use super::kit::{Stage, lives, state};

@@ -179,12 +179,12 @@ async fn fnd_n5_every_wanted_run_is_found_at_a_start() {
         room.session(NewSession::default(), None).await;
     }
     let store = room.app.store.clone();
-    let runs = crate::agents::wanted::wanted(&*store).unwrap();
+    let runs = lanyard_agents::agents::wanted::wanted(&*store).unwrap();
     assert_eq!(runs.iter().map(|run| run.session).collect::<Vec<_>>(), [wanted]);
     drop(store);
     // As the next daemon finds it on disk.
     let room = Room::open(Rules::default(), room.close().await);
-    let runs = crate::agents::wanted::wanted(&*room.app.store).unwrap();
+    let runs = lanyard_agents::agents::wanted::wanted(&*room.app.store).unwrap();
     assert_eq!(runs.iter().map(|run| run.session).collect::<Vec<_>>(), [wanted]);
     room.close().await;
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use lanyard_daemon::failpoint::{OF_AGENTS, OF_CALLS, OF_FAMILIES};
+use lanyard_base::failpoint::{OF_AGENTS, OF_CALLS, OF_FAMILIES};
 
 use super::Sim;
 use crate::families::kit::kill_9;
