@@ -1,0 +1,53 @@
+// Changes of a session in the diff editor, and comments on them as one message to the agent.
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import type { Page } from '@playwright/test'
+
+import { expect, picture, row, runCommand, tab, test } from './support/test'
+
+function repository(folder: string): void {
+  const git = (...words: string[]): string => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'commit.gpgsign=false', ...words], { cwd: folder, encoding: 'utf8' })
+  writeFileSync(join(folder, 'notes.txt'), 'one\ntwo\nthree\n')
+  git('init', '-q', '-b', 'main')
+  git('add', '.')
+  git('commit', '-qm', 'first')
+}
+
+/** Comments on a line of the side after the change, by the keyboard. */
+async function comment(window: Page, line: string, text: string): Promise<void> {
+  const editor = window.locator('.modified-in-monaco-diff-editor, .editor.modified').last()
+  await editor.getByText(line, { exact: true }).first().click()
+  await runCommand(window, 'Comments: Add Comment on Current Selection')
+  const box = window.locator('.review-widget .comment-form textarea, .review-widget .comment-form .native-edit-context').last()
+  await expect(box).toBeFocused()
+  await window.keyboard.type(text)
+  await window.getByRole('button', { name: 'Add to the Review' }).last().click()
+  await expect(window.locator('.review-comment').filter({ hasText: text })).toBeVisible()
+}
+
+test('S0-54 changes are reviewed in the diff editor, and the comment arrives as a turn', async ({ window, daemon }) => {
+  repository(daemon.workspace)
+  const session = daemon.script('edits', '/edit notes.txt one\\ntwo and a half\\nthree\\nfour\\n\n/say! edited')
+  await row(window, 'Sessions', /edits, ready for review/).click()
+  const page = await tab(window)
+  await expect(page.getByText('edited').first()).toBeVisible()
+  await page.getByRole('button', { name: 'Changes' }).click()
+  await expect(window.getByRole('tab', { name: /notes\.txt/ })).toBeVisible()
+  await expect(window.getByText('two and a half').first()).toBeVisible()
+  await comment(window, 'two and a half', 'why not three quarters?')
+  await picture(window, 'review')
+  // A window that is loaded again still has the comment.
+  await window.reload()
+  await expect(window.locator('.review-comment').filter({ hasText: 'why not three quarters?' })).toBeVisible({ timeout: 90_000 })
+  await runCommand(window, 'Lanyard: Send the Review')
+  await expect(window.getByText('The review was sent.')).toBeVisible()
+  await expect(window.locator('.review-comment')).toHaveCount(0)
+  await expect(async () => {
+    const { events } = await daemon.api<{ events: { type: string; data: { prompt?: string } }[] }>('GET', `/sessions/${session}/events?limit=1000`)
+    const prompts = events.filter((event) => event.type === 'turn.started').map((event) => event.data.prompt ?? '')
+    expect(prompts).toHaveLength(2)
+    expect(prompts[1]).toContain('notes.txt:2\n> two and a half\nwhy not three quarters?')
+  }).toPass()
+})

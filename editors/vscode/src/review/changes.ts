@@ -1,0 +1,118 @@
+// Changes of a session or a task in the editor's own diff editor. Both sides are read-only texts under `lanyard-diff:`,
+// kept until the changes of the same session are shown again.
+import { readFile } from 'node:fs/promises'
+import { isAbsolute, join, normalize } from 'node:path'
+
+import * as vscode from 'vscode'
+
+import type { SessionDetail, TaskDiff, TaskView, WorkspaceDiff } from '../api/schema.gen'
+import type { Connection } from '../client/connection'
+import { lineInFile, parsePatch, sidesOf, type FilePatch, type Sides } from './patch'
+
+export const DIFF = 'lanyard-diff'
+/** Sessions and tasks whose changes are kept. */
+const KEPT_MAX = 20
+/** Larger files are shown by their hunks. */
+const FILE_BYTES_MAX = 4 * 1024 * 1024
+
+interface Kept {
+  patch: FilePatch
+  sides: Sides
+}
+
+interface Place {
+  owner: string
+  path: string
+  side: 'before' | 'after'
+}
+
+/** `lanyard-diff:/sess_…/path?after`. */
+export const diffUri = (owner: string, path: string, side: Place['side']): vscode.Uri => vscode.Uri.from({ scheme: DIFF, path: `/${owner}/${path}`, query: side })
+
+export function placeOf(uri: vscode.Uri): Place | null {
+  const [, owner, ...path] = uri.path.split('/')
+  if (uri.scheme !== DIFF || owner === undefined || (uri.query !== 'before' && uri.query !== 'after')) return null
+  return { owner, path: path.join('/'), side: uri.query }
+}
+
+export class Changes implements vscode.TextDocumentContentProvider {
+  readonly #kept = new Map<string, Map<string, Kept>>()
+  readonly #changed = new vscode.EventEmitter<vscode.Uri>()
+  readonly onDidChange = this.#changed.event
+
+  constructor(private readonly connection: Connection) {}
+
+  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
+    const place = placeOf(uri)
+    if (place === null) return ''
+    // A tab that was open before this window was loaded again.
+    if (!this.#kept.has(place.owner)) await this.#load(place.owner)
+    return this.#kept.get(place.owner)?.get(place.path)?.sides[place.side] ?? ''
+  }
+
+  /** Line in the file, from 0, of a line in the text after the change. */
+  lineOf({ owner, path }: Place, line: number): number {
+    const kept = this.#kept.get(owner)?.get(path)
+    return kept?.sides.partial === true ? lineInFile(kept.patch, line) : line
+  }
+
+  /** Shows all changed files in one editor, or says that there are none. */
+  async show(owner: string, title: string): Promise<void> {
+    const { truncated } = await this.#load(owner)
+    const files = [...(this.#kept.get(owner)?.entries() ?? [])]
+    if (files.length === 0) {
+      void vscode.window.showInformationMessage('Nothing changed.')
+      return
+    }
+    if (truncated) void vscode.window.showWarningMessage('The changes are too large to show whole; the rest is left out.')
+    for (const [path] of files) for (const side of ['before', 'after'] as const) this.#changed.fire(diffUri(owner, path, side))
+    const [one] = files
+    if (files.length === 1 && one !== undefined) {
+      await vscode.commands.executeCommand('vscode.diff', diffUri(owner, one[0], 'before'), diffUri(owner, one[0], 'after'), `${one[0]} (${title})`, { preview: false })
+      return
+    }
+    const all = files.map(([path]) => [diffUri(owner, path, 'after'), diffUri(owner, path, 'before'), diffUri(owner, path, 'after')])
+    await vscode.commands.executeCommand('vscode.changes', `Changes: ${title}`, all)
+  }
+
+  async #load(owner: string): Promise<{ truncated: boolean }> {
+    const { text, folder, truncated } = owner.startsWith('task_') ? await this.#ofTask(owner) : await this.#ofSession(owner)
+    const found = new Map<string, Kept>()
+    for (const patch of parsePatch(text)) found.set(patch.path, { patch, sides: sidesOf(patch, await fileIn(folder, patch)) })
+    this.#kept.delete(owner)
+    this.#kept.set(owner, found)
+    for (const old of [...this.#kept.keys()].slice(0, -KEPT_MAX)) this.#kept.delete(old)
+    return { truncated }
+  }
+
+  async #ofSession(id: string): Promise<{ text: string; folder: string | null; truncated: boolean }> {
+    const { http } = this.connection
+    const detail = await http.get<SessionDetail>(`/sessions/${id}`)
+    const diff = await http.get<WorkspaceDiff>(`/sessions/${id}/diff`)
+    return { text: diff.text, folder: this.#local(detail.tree?.path ?? detail.workspace ?? null), truncated: diff.truncated }
+  }
+
+  async #ofTask(id: string): Promise<{ text: string; folder: string | null; truncated: boolean }> {
+    const { http } = this.connection
+    const task = await http.get<TaskView>(`/tasks/${id}`)
+    const diff = await http.get<TaskDiff>(`/tasks/${id}/diff`)
+    const tree = task.tree != null && task.tree.removed !== true ? task.tree.path : null
+    return { text: diff.patch, folder: this.#local(tree), truncated: diff.truncated === true }
+  }
+
+  /** Only the daemon of a data folder shares this machine's files. */
+  #local(folder: string | null): string | null {
+    return this.connection.target.kind === 'socket' ? folder : null
+  }
+}
+
+async function fileIn(folder: string | null, patch: FilePatch): Promise<string | null> {
+  const path = normalize(patch.path)
+  if (folder === null || patch.change === 'deleted' || patch.binary || isAbsolute(path) || path.startsWith('..')) return null
+  try {
+    const bytes = await readFile(join(folder, path))
+    return bytes.length > FILE_BYTES_MAX ? null : bytes.toString('utf8')
+  } catch {
+    return null
+  }
+}
