@@ -21,7 +21,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 use self::platform::Platform;
-use crate::{artifact, process, web};
+use crate::{artifact, editor, process, web};
 
 /// Bytes in a megabyte, as sizes of files are told.
 const MB: u64 = 1_000_000;
@@ -53,6 +53,7 @@ enum PackageKind {
     Tarball,
     Deb,
     Npm,
+    Vsix,
     Sbom,
 }
 
@@ -123,6 +124,9 @@ fn make(release: &Release, args: &DistArgs) -> Result<Vec<PathBuf>> {
             PackageKind::Tarball => made.push(tarball::make(release)?),
             PackageKind::Deb => made.extend(deb::make(release)?),
             PackageKind::Npm => made.extend(npm::make(release)?),
+            // With programs that are there already nothing is built that was not named.
+            PackageKind::Vsix if args.bins.is_some() && args.only.is_empty() => {}
+            PackageKind::Vsix => made.extend(vsix(release)?),
             PackageKind::Sbom => made.push(sbom::make(release, &shipped)?),
         }
     }
@@ -131,6 +135,20 @@ fn make(release: &Release, args: &DistArgs) -> Result<Vec<PathBuf>> {
     made.push(installer);
     made.push(sums::write(&release.out, &made)?);
     Ok(made)
+}
+
+/// The VS Code extension, where its tools are installed (`cargo xtask test --only editor` does it).
+fn vsix(release: &Release) -> Result<Option<PathBuf>> {
+    if !editor::is_installed() {
+        eprintln!("the VS Code extension is left out: run `npm ci` in editors/vscode/ first");
+        return Ok(None);
+    }
+    editor::install()?;
+    let built = editor::package()?;
+    let name = built.file_name().context("the extension's package has no name")?;
+    let path = release.out.join(name);
+    fs::copy(&built, &path).with_context(|| format!("cannot copy {}", built.display()))?;
+    Ok(Some(path))
 }
 
 /// Builds both programs, with the dashboard inside.

@@ -10,6 +10,7 @@ mod audit;
 mod bench;
 mod dist;
 mod docs;
+mod editor;
 mod process;
 mod schema;
 mod test;

@@ -1,5 +1,5 @@
 //! `cargo xtask test`: what CI runs, step by step, stopping at the first that fails. `cargo xtask test real`
-//! is apart from it.
+//! and `cargo xtask test editor` are apart from it.
 
 pub(crate) mod browser;
 mod left;
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 
 use self::tally::{Runner, Tally};
-use crate::{audit, process, tidy, web};
+use crate::{audit, editor, process, tidy, web};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -37,6 +37,8 @@ pub(crate) struct TestArgs {
 enum Suite {
     /// Install real agents and drive them against a scripted model
     Real(real::RealArgs),
+    /// Install code-server and try the VS Code extension in it
+    Editor,
 }
 
 /// The steps, in the order CI runs them: the quick and the common failures first.
@@ -49,6 +51,7 @@ enum Step {
     Tidy,
     Audit,
     Web,
+    Editor,
     Browser,
 }
 
@@ -62,6 +65,7 @@ impl Step {
             Step::Tidy => "tidy",
             Step::Audit => "audit",
             Step::Web => "web",
+            Step::Editor => "editor",
             Step::Browser => "browser",
         }
     }
@@ -77,6 +81,7 @@ impl Step {
             Step::Tidy => "cargo xtask tidy",
             Step::Audit => "cargo xtask audit",
             Step::Web => "npm run check, build and size in web/",
+            Step::Editor => "npm run check and package in editors/vscode/",
             Step::Browser => {
                 "npx playwright test --retries=0 in web/, with Chromium and the program the tests use"
             }
@@ -95,8 +100,10 @@ struct Done {
 }
 
 pub(crate) fn run(args: &TestArgs) -> Result<()> {
-    if let Some(Suite::Real(args)) = &args.suite {
-        return real::run(args);
+    match &args.suite {
+        Some(Suite::Real(args)) => return real::run(args),
+        Some(Suite::Editor) => return process::run(&mut browser::editor()?),
+        None => {}
     }
     if args.list {
         for step in Step::value_variants() {
@@ -159,6 +166,7 @@ fn perform(step: Step, args: &TestArgs) -> (Option<Tally>, Result<()>) {
         Step::Tidy => (None, tidy::run(&tidy::TidyArgs::default())),
         Step::Audit => (None, audit::run()),
         Step::Web => check_web(),
+        Step::Editor => check_editor(),
         Step::Browser => match browser::command() {
             Ok(mut command) => run_counted(&mut command, Runner::Playwright),
             Err(error) => (None, Err(error)),
@@ -193,6 +201,15 @@ fn check_web() -> (Option<Tally>, Result<()>) {
         process::run(&mut web::npm(["run", "--silent", "size"]))
     };
     (tally, checked.and_then(|()| built()))
+}
+
+/// The extension's own checks, then its package. What it does inside of an editor is `cargo xtask test editor`.
+fn check_editor() -> (Option<Tally>, Result<()>) {
+    if let Err(error) = editor::install() {
+        return (None, Err(error));
+    }
+    let (tally, checked) = run_counted(&mut editor::npm(["run", "--silent", "check"]), Runner::Vitest);
+    (tally, checked.and_then(|()| editor::package().map(drop)))
 }
 
 /// Says what to install when a component of the toolchain is missing.

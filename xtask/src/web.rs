@@ -38,13 +38,18 @@ pub(crate) fn build_if_possible() -> bool {
 
 /// The packages it is made with, as the lock file has them.
 pub(crate) fn install() -> Result<()> {
+    install_in(&folder())
+}
+
+/// The packages of a folder of Node's, as its lock file has them.
+pub(crate) fn install_in(folder: &Path) -> Result<()> {
     if !has_npm() {
-        bail!("npm does not run; the dashboard needs {WANTED}");
+        bail!("npm does not run; {} needs {WANTED}", folder.display());
     }
-    let changed = |path: &str| changed(&folder().join(path));
+    let changed = |path: &str| changed(&folder.join(path));
     // What npm writes last.
     if is_stale(changed("package-lock.json"), changed("node_modules/.package-lock.json")) {
-        process::run(&mut npm(["ci", "--no-audit", "--no-fund"]))?;
+        process::run(&mut program_in(folder, "npm", ["ci", "--no-audit", "--no-fund"]))?;
     }
     Ok(())
 }
@@ -55,17 +60,18 @@ pub(crate) fn build() -> Result<()> {
 
 /// A command of npm, in the dashboard's folder.
 pub(crate) fn npm<const N: usize>(args: [&str; N]) -> Command {
-    program("npm", args)
+    program_in(&folder(), "npm", args)
 }
 
 /// A program that npm installed.
 pub(crate) fn npx<const N: usize>(args: [&str; N]) -> Command {
-    program("npx", args)
+    program_in(&folder(), "npx", args)
 }
 
-fn program<const N: usize>(name: &str, args: [&str; N]) -> Command {
+/// A program of Node's, in a folder of its.
+pub(crate) fn program_in<const N: usize>(folder: &Path, name: &str, args: [&str; N]) -> Command {
     let mut command = Command::new(name);
-    command.args(args).current_dir(folder());
+    command.args(args).current_dir(folder);
     command
 }
 

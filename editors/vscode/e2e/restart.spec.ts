@@ -1,5 +1,9 @@
 // Restarts of the daemon and of the window, and addresses that stay valid over both.
+import { resolve } from 'node:path'
+
 import { expect, openWindow, picture, row, runCommand, tab, test } from './support/test'
+
+const PROGRAM = process.env.LANYARD_BIN ?? resolve(import.meta.dirname, '../../../target/debug/lanyard')
 
 interface Task {
   id: string
@@ -31,12 +35,10 @@ test('S0-55 S4-T3 the daemon is killed, and the views and the open session go on
 })
 
 test('S4-06 S4-11 S4-12 S4-14 a task keeps its address and its worker over a retry and a reload', async ({ window, daemon, server }) => {
-  const plan = await daemon.api<{ id: string; all: { id: string }[] }>('POST', '/plans/import', { markdown: '# Release\n\n## [ ] api: Finish the API\n\n/say! first run\n/error -32000 broken\n', workspace: daemon.workspace, start: true })
-  const id = plan.all[0]?.id ?? ''
+  const { id } = await daemon.api<{ id: string }>('POST', '/tasks', { title: 'Finish the API', prompt: '/say! first run\n/error -32000 broken', workspace: daemon.workspace, deploy: true })
   const read = async (): Promise<Task> => daemon.api<Task>('GET', `/tasks/${id}`)
   await expect(async () => expect((await read()).worker).toMatch(/^worker_/)).toPass()
   const before = await read()
-  await expect(row(window, 'Plans and workers', /plan Release/)).toBeVisible()
   await row(window, 'Plans and workers', /task Finish the API/).click()
   const page = await tab(window)
   await expect(page.getByText('first run').first()).toBeVisible()
@@ -58,4 +60,18 @@ test('S4-06 S4-11 S4-12 S4-14 a task keeps its address and its worker over a ret
   await expect(again.getByText(after.worker)).toBeVisible()
   await expect(again.getByText('first run').first()).toBeVisible()
   await runCommand(window, 'View: Close All Editors')
+})
+
+test.describe('where the extension may start the daemon', () => {
+  test.use({ config: '[daemon]\nlisten = "127.0.0.1:0"\n', settings: { 'lanyard.start': 'always', 'lanyard.program': PROGRAM } })
+
+  test('S0-55 a daemon that ended is started again, and its sessions are there', async ({ window, daemon }) => {
+    const session = daemon.script('kept', '/say! before\n/wait-file go')
+    await expect(row(window, 'Sessions', /kept, working/)).toBeVisible()
+    const before = daemon.json<{ pid: number }>('status').pid
+    daemon.run('down')
+    await expect(() => expect(daemon.json<{ pid: number }>('status').pid).not.toBe(before)).toPass()
+    await expect(window.getByRole('button', { name: /Lanyard: 0 need you, 1 working/ })).toBeVisible()
+    expect(daemon.json<{ id: string }>('show', session).id).toBe(session)
+  })
 })

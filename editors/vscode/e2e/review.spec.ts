@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 import type { Page } from '@playwright/test'
 
-import { expect, picture, row, runCommand, tab, test } from './support/test'
+import { expect, openWindow, picture, row, runCommand, tab, test } from './support/test'
 
 function repository(folder: string): void {
   const git = (...words: string[]): string => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'commit.gpgsign=false', ...words], { cwd: folder, encoding: 'utf8' })
@@ -20,14 +20,13 @@ async function comment(window: Page, line: string, text: string): Promise<void> 
   const editor = window.locator('.modified-in-monaco-diff-editor, .editor.modified').last()
   await editor.getByText(line, { exact: true }).first().click()
   await runCommand(window, 'Comments: Add Comment on Current Selection')
-  const box = window.locator('.review-widget .comment-form textarea, .review-widget .comment-form .native-edit-context').last()
-  await expect(box).toBeFocused()
+  await expect(window.locator('.review-widget .comment-form .monaco-editor.focused')).toBeVisible()
   await window.keyboard.type(text)
   await window.getByRole('button', { name: 'Add to the Review' }).last().click()
   await expect(window.locator('.review-comment').filter({ hasText: text })).toBeVisible()
 }
 
-test('S0-54 changes are reviewed in the diff editor, and the comment arrives as a turn', async ({ window, daemon }) => {
+test('S0-54 changes are reviewed in the diff editor, and the comment arrives as a turn', async ({ window, daemon, server }) => {
   repository(daemon.workspace)
   const session = daemon.script('edits', '/edit notes.txt one\\ntwo and a half\\nthree\\nfour\\n\n/say! edited')
   await row(window, 'Sessions', /edits, ready for review/).click()
@@ -40,9 +39,11 @@ test('S0-54 changes are reviewed in the diff editor, and the comment arrives as 
   await picture(window, 'review')
   // A window that is loaded again still has the comment.
   await window.reload()
-  await expect(window.locator('.review-comment').filter({ hasText: 'why not three quarters?' })).toBeVisible({ timeout: 90_000 })
+  await openWindow(window, server, daemon)
+  await (await tab(window)).getByRole('button', { name: 'Changes' }).click()
+  await expect(window.locator('.review-comment').filter({ hasText: 'why not three quarters?' })).toBeVisible()
   await runCommand(window, 'Lanyard: Send the Review')
-  await expect(window.getByText('The review was sent.')).toBeVisible()
+  await expect(window.getByText('The review was sent.', { exact: true })).toBeVisible()
   await expect(window.locator('.review-comment')).toHaveCount(0)
   await expect(async () => {
     const { events } = await daemon.api<{ events: { type: string; data: { prompt?: string } }[] }>('GET', `/sessions/${session}/events?limit=1000`)
@@ -50,4 +51,30 @@ test('S0-54 changes are reviewed in the diff editor, and the comment arrives as 
     expect(prompts).toHaveLength(2)
     expect(prompts[1]).toContain('notes.txt:2\n> two and a half\nwhy not three quarters?')
   }).toPass()
+})
+
+test.describe('several files, in light colours', () => {
+  test.use({ settings: { 'workbench.colorTheme': 'Default Light Modern' } })
+
+  test('S0-54 all files of a session open in one editor, and one without changes says so', async ({ window, daemon }) => {
+    repository(daemon.workspace)
+    daemon.script('edits', '/edit notes.txt one\\n2\\nthree\\n\n/edit new.txt hello\\n\n/say! edited')
+    const edits = row(window, 'Sessions', /edits, ready for review/)
+    await edits.hover()
+    await picture(window, 'light')
+    await edits.click()
+    const page = await tab(window)
+    await expect(page.getByText('edited').first()).toBeVisible()
+    await picture(window, 'light-session')
+    await page.getByRole('button', { name: 'Changes' }).click()
+    await expect(window.getByRole('tab', { name: /Changes: edits/ })).toBeVisible()
+    await expect(window.getByText('hello').first()).toBeVisible()
+    await expect(window.getByText('new.txt').first()).toBeVisible()
+    await picture(window, 'light-changes')
+    daemon.script('talks', '/say! nothing to do')
+    await row(window, 'Sessions', /talks/).click()
+    await expect(async () => (await tab(window)).getByText('nothing to do').first().waitFor({ timeout: 1_000 })).toPass()
+    await (await tab(window)).getByRole('button', { name: 'Changes' }).click()
+    await expect(window.getByText('Nothing changed.', { exact: true })).toBeVisible()
+  })
 })

@@ -1,5 +1,5 @@
 // Builds the extension (esbuild) and the page of a session (the dashboard's own build tools, from web/).
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
@@ -26,6 +26,23 @@ await build({
   logLevel: 'warning',
 })
 
+/** Writes THIRD-PARTY.txt: the packages whose code is in the page, with their licences. */
+function notices() {
+  return {
+    name: 'lanyard:notices',
+    generateBundle(_options, bundle) {
+      const ids = Object.values(bundle).flatMap((item) => (item.type === 'chunk' ? item.moduleIds : []))
+      const folders = new Set(ids.map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0]).filter((folder) => folder !== undefined))
+      const parts = [...folders].sort().map((folder) => {
+        const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+        const text = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file))
+        return `${name} ${version}, ${license}\n\n${text === undefined ? '' : readFileSync(`${folder}/${text}`, 'utf8').trim()}`
+      })
+      this.emitFile({ type: 'asset', fileName: 'THIRD-PARTY.txt', source: `${parts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n` })
+    },
+  }
+}
+
 const fromWeb = createRequire(`${web}package.json`)
 const load = (name) => import(pathToFileURL(fromWeb.resolve(name)).href)
 const [vite, { svelte }] = await Promise.all([load('vite'), load('@sveltejs/vite-plugin-svelte')])
@@ -34,7 +51,7 @@ await vite.build({
   configFile: false,
   publicDir: false,
   logLevel: 'warn',
-  plugins: [svelte({ configFile: `${web}svelte.config.js` })],
+  plugins: [svelte({ configFile: `${web}svelte.config.js` }), notices()],
   resolve: {
     dedupe: ['svelte'],
     alias: {
@@ -53,7 +70,7 @@ await vite.build({
     reportCompressedSize: false,
     rollupOptions: {
       input: `${here}webview/main.ts`,
-      output: { entryFileNames: 'session.js', assetFileNames: 'session[extname]', codeSplitting: false },
+      output: { entryFileNames: 'session.js', assetFileNames: ({ names }) => (names[0]?.endsWith('.css') ? 'session.css' : '[name][extname]'), codeSplitting: false },
     },
   },
 })

@@ -10,6 +10,7 @@ const WANTED = [
   'extension.vsixmanifest',
   'extension/LICENSE.txt',
   'extension/dist/extension.cjs',
+  'extension/dist/webview/THIRD-PARTY.txt',
   'extension/dist/webview/session.css',
   'extension/dist/webview/session.js',
   'extension/media/lanyard.png',

@@ -18,7 +18,7 @@ import { statusBar } from './views/status'
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel('Lanyard', { log: true })
   const store = new Store(() => connection, log)
-  const frames = { directory: (frame: unknown) => store.directory(frame as DirectoryFrame | null), record: (frame: unknown) => store.record(frame as { type?: unknown } | null) }
+  const frames = { directory: (frame: unknown) => store.directory(frame as DirectoryFrame | null), record: (frame: unknown) => store.record(frame as { type?: unknown } | null), reset: () => store.clear() }
   const connection: Connection = new Connection(context.secrets, frames, log)
   const act = (message: Extract<FromPage, { type: 'do' }>): void => void perform(commands, message).catch((error: unknown) => vscode.window.showErrorMessage(told(error)))
   const editors = new SessionEditors(context.extensionUri, connection, store, act)
@@ -42,10 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerUriHandler({ handleUri: (uri) => void commands.open(`${uri.path} ${uri.query}`) }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration('lanyard.ended')) sessions.draw()
-      if (['address', 'dataFolder', 'program', 'start'].some((name) => change.affectsConfiguration(`lanyard.${name}`))) {
-        store.clear()
-        connection.open()
-      }
+      if (['address', 'dataFolder', 'program', 'start'].some((name) => change.affectsConfiguration(`lanyard.${name}`))) connection.open()
     }),
   )
   connection.open()

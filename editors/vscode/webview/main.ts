@@ -1,5 +1,6 @@
 import { mount } from 'svelte'
 
+import './reset.css'
 import '$web/app.css'
 import App from './App.svelte'
 import './editor.css'

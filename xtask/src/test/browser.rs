@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{artifact, process, up, web};
+use crate::{artifact, editor, process, up, web};
 
 /// What the browser is called, by who packages it.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -16,6 +16,14 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 pub(super) fn command() -> Result<Command> {
     web::install()?;
     with_all(web::npx(["playwright", "test", "--retries=0"]), binary)
+}
+
+/// The command that tries the VS Code extension in code-server, which is installed when it is missing.
+pub(super) fn editor() -> Result<Command> {
+    editor::install()?;
+    editor::package()?;
+    process::run(&mut editor::npm(["run", "--silent", "code-server"]))?;
+    with_all(editor::npx(["playwright", "test", "--retries=0"]), binary)
 }
 
 /// The command that measures in a browser, with a release build.

@@ -40,8 +40,11 @@ export class CodeServer {
 
   async start(): Promise<void> {
     const data = join(this.folder, 'data')
-    mkdirSync(join(data, 'User'), { recursive: true })
-    writeFileSync(join(data, 'User/settings.json'), JSON.stringify({ ...SETTINGS, ...this.settings }))
+    // Settings of the machine, such as the daemon's address, are read on the side of the server.
+    for (const place of ['User', 'Machine']) {
+      mkdirSync(join(data, place), { recursive: true })
+      writeFileSync(join(data, place, 'settings.json'), JSON.stringify({ ...SETTINGS, ...this.settings }))
+    }
     const folders = ['--user-data-dir', data, '--extensions-dir', join(this.folder, 'extensions')]
     const installed = spawnSync(NODE, [PROGRAM, ...folders, '--install-extension', VSIX], { env: this.#env(), encoding: 'utf8' })
     if (installed.status !== 0) throw new Error(`the package was not installed:\n${installed.stdout}\n${installed.stderr}`)

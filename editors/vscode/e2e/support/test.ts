@@ -31,7 +31,7 @@ export const test = base.extend<Given>({
   server: async ({ daemon, settings }, use) => {
     const folder = join(daemon.folder, 'editor')
     mkdirSync(folder)
-    const server = new CodeServer(folder, { LANYARD_DATA_DIR: daemon.home }, settings)
+    const server = new CodeServer(folder, { LANYARD_DATA_DIR: daemon.home, LANYARD_CONFIG: join(daemon.folder, 'config.toml') }, settings)
     await server.start()
     await use(server)
     await server.end()

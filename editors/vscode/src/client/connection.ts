@@ -21,6 +21,8 @@ const START_AGAIN_MS = 10_000
 export interface Frames {
   directory: (frame: unknown) => void
   record: (frame: unknown) => void
+  /** What was shown belongs to another daemon or to a token that is not valid any more. */
+  reset: () => void
 }
 
 export class Connection implements vscode.Disposable {
@@ -59,6 +61,7 @@ export class Connection implements vscode.Disposable {
     this.http = this.#http(this.#target())
     this.me = null
     this.#position = null
+    this.frames.reset()
     this.#turn('connecting')
     this.#stops = [
       follow(this.http, {
@@ -96,7 +99,11 @@ export class Connection implements vscode.Disposable {
 
   /** Starts the daemon of the data folder; the streams notice it by themselves. */
   start(): void {
-    if (this.target.kind !== 'socket' || !vscode.workspace.isTrusted || Date.now() - this.#started < START_AGAIN_MS) return
+    if (this.target.kind !== 'socket') {
+      void vscode.window.showInformationMessage('The daemon at "lanyard.address" is started on its own machine.')
+      return
+    }
+    if (!vscode.workspace.isTrusted || Date.now() - this.#started < START_AGAIN_MS) return
     this.#started = Date.now()
     const program = settings().get('program', 'lanyard')
     this.log.info(`starting ${program} up`)
@@ -125,7 +132,13 @@ export class Connection implements vscode.Disposable {
   #state(state: FollowState, error: DaemonError | null): void {
     if (error !== null) this.log.info(`directory: ${told(error)}`)
     if (state === 'live') void this.#known()
-    else this.#turn(state)
+    else {
+      if (state === 'refused') {
+        this.me = null
+        this.frames.reset()
+      }
+      this.#turn(state)
+    }
     if (state === 'away' && error?.status === 0) this.#away()
   }
 

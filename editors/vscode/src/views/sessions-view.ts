@@ -39,10 +39,11 @@ export class SessionsView implements vscode.TreeDataProvider<Member>, vscode.Dis
     const item = new vscode.TreeItem(nameOf(row), children.length === 0 ? vscode.TreeItemCollapsibleState.None : vscode.TreeItemCollapsibleState.Expanded)
     // A row that gets its first child is a new one for the tree; otherwise it would stay closed.
     item.id = children.length === 0 ? row.id : `${row.id} family`
-    const label = row.pending.stop_level > 0 && row.lifecycle !== 'terminal' ? `stopping, level ${row.pending.stop_level}` : state.label
+    const stopping = row.pending.stop_level > 0 && row.lifecycle !== 'terminal'
+    const label = stopping ? `stopping, level ${row.pending.stop_level}` : state.label
     const urgent = member.worst !== row.operator_state && (member.worst === 'needs_answer' || member.worst === 'failed') ? `below: ${OPERATOR_STATES[member.worst].label}` : ''
     item.description = [label, urgent, row.agent ?? '', elapsed(row.since, Date.now()), row.unread ? 'new' : ''].filter((part) => part !== '').join(' · ')
-    item.iconPath = new vscode.ThemeIcon(row.pending.stop_level > 0 && row.lifecycle !== 'terminal' ? 'debug-stop' : state.icon, new vscode.ThemeColor(state.colour))
+    item.iconPath = new vscode.ThemeIcon(stopping ? 'debug-stop' : state.icon, new vscode.ThemeColor(stopping ? 'list.warningForeground' : state.colour))
     item.contextValue = row.lifecycle === 'terminal' ? 'ended resumable' : row.active_runs > 0 || row.pending.running ? 'live running' : 'live resumable'
     item.tooltip = new vscode.MarkdownString(
       [`**${escaped(nameOf(row))}**`, `${label} · ${plural(row.turns, 'turn')}${below > 0 ? ` · ${below} below` : ''}`, escaped(row.plan == null ? '' : `Plan ${row.plan}`), escaped(row.branch ?? ''), escaped(row.workspace ?? ''), row.id]
