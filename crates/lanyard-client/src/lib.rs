@@ -7,6 +7,8 @@ mod daemon;
 mod error;
 mod feed;
 mod follower;
+#[cfg(test)]
+mod follower_tests;
 mod given;
 pub mod lines;
 mod link;
