@@ -25,7 +25,8 @@ pub(super) fn mentions(path: &str, text: &str) -> Vec<Mention> {
     let product = if extension(path) == "rs" {
         is_product(path)
     } else {
-        (path.starts_with("web/src/") || path.starts_with("schema/")) && !is_test_file(path)
+        ["web/src/", "editors/vscode/src/", "schema/"].iter().any(|folder| path.starts_with(folder))
+            && !is_test_file(path)
     };
     let product_lines: BTreeSet<usize> =
         if product { without_tests(text).map(|(number, _)| number).collect() } else { BTreeSet::new() };
@@ -95,7 +96,9 @@ mod tests {
         };
         let path = "crates/a/src/b.rs";
         assert_eq!(found(&[(path, inline)]), [message(path, 2, "S0-01"), message(path, 2, "S0-B09")]);
-        for path in ["web/src/lib/a.ts", "web/src/lib/A.svelte", "schema/openapi.json"] {
+        for path in
+            ["web/src/lib/a.ts", "web/src/lib/A.svelte", "editors/vscode/src/a.ts", "schema/openapi.json"]
+        {
             assert_eq!(found(&[(path, "// X-02\n")]), [message(path, 1, "X-02")]);
         }
         for path in [

@@ -56,7 +56,7 @@ export class Changes implements vscode.TextDocumentContentProvider {
     return kept?.sides.partial === true ? lineInFile(kept.patch, line) : line
   }
 
-  /** Shows all changed files in one editor, or says that there are none. */
+  /** Shows one changed file, or all of them, or says that there are none. */
   async show(owner: string, title: string): Promise<void> {
     const { truncated } = await this.#load(owner)
     const files = [...(this.#kept.get(owner)?.entries() ?? [])]
@@ -66,9 +66,10 @@ export class Changes implements vscode.TextDocumentContentProvider {
     }
     if (truncated) void vscode.window.showWarningMessage('The changes are too large to show whole; the rest is left out.')
     for (const [path] of files) for (const side of ['before', 'after'] as const) this.#changed.fire(diffUri(owner, path, side))
-    const [one] = files
-    if (files.length === 1 && one !== undefined) {
-      await vscode.commands.executeCommand('vscode.diff', diffUri(owner, one[0], 'before'), diffUri(owner, one[0], 'after'), `${one[0]} (${title})`, { preview: false })
+    const one = await picked(files)
+    if (one === null) return
+    if (one !== 'all') {
+      await vscode.commands.executeCommand('vscode.diff', diffUri(owner, one.path, 'before'), diffUri(owner, one.path, 'after'), `${one.path} (${title})`, { preview: false })
       return
     }
     const all = files.map(([path]) => [diffUri(owner, path, 'after'), diffUri(owner, path, 'before'), diffUri(owner, path, 'after')])
@@ -104,6 +105,15 @@ export class Changes implements vscode.TextDocumentContentProvider {
   #local(folder: string | null): string | null {
     return this.connection.target.kind === 'socket' ? folder : null
   }
+}
+
+/** The editor for all files takes no comments, so one file can be chosen. Null for neither. */
+async function picked(files: readonly [string, Kept][]): Promise<{ path: string } | 'all' | null> {
+  const [one] = files
+  if (files.length === 1 && one !== undefined) return { path: one[0] }
+  const items = files.map(([path, { patch }]) => ({ label: path, description: patch.change, open: { path } }))
+  const choice = await vscode.window.showQuickPick([{ label: `All ${files.length} files`, description: 'to read', open: 'all' as const }, ...items], { title: 'Changes', placeHolder: 'Comments are made in the editor of one file' })
+  return choice?.open ?? null
 }
 
 async function fileIn(folder: string | null, patch: FilePatch): Promise<string | null> {

@@ -81,7 +81,7 @@ export class SessionEditors implements vscode.CustomReadonlyEditorProvider<Opene
     }
   }
 
-  /** An unknown task and a task without a session are told apart (S4-11). */
+  /** An unknown task and a task without a session are told apart. */
   async #ofTask(id: string): Promise<{ session: string | null; task: SessionTask | null; title: string; problem: string | null }> {
     try {
       const chain = await this.connection.http.get<IdChain>(`/ids/${id}`)
