@@ -7,12 +7,12 @@ use lanyard_core::{PlanId, TaskId};
 use lanyard_store::{Store, TaskFilter};
 
 use crate::engine::{AskError, Key};
-use crate::failpoint;
 use crate::families::owner::Owner;
 use crate::families::work::as_reason;
 use crate::families::{Adding, By, FamilyError, refused, wrong};
 use crate::shelf;
 use crate::tool_refusal::Refused;
+use lanyard_base::failpoint;
 
 /// Tasks that could not be begun, and why.
 type Held = Vec<(TaskId, String)>;
