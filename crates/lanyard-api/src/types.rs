@@ -8,6 +8,7 @@ mod config;
 mod control;
 mod families;
 mod flows;
+mod glance;
 mod mcp;
 mod memory;
 mod named;
@@ -52,6 +53,7 @@ pub use flows::{
     FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, MergedFlow,
     NewFlowBody,
 };
+pub use glance::{Glance, GlanceCall, HourlyCost};
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use memory::{
     Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,

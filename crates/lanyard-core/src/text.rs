@@ -7,6 +7,22 @@ pub const NAME_CHARS_MAX: usize = 1_000;
 /// Longest prompt or message, in bytes. Larger content belongs in files.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// Names of the arguments of a tool call that say most, in this order.
+const TELLING: [&str; 8] = ["command", "cmd", "pattern", "query", "url", "path", "file_path", "filePath"];
+
+/// The argument of a tool call that says most.
+#[must_use]
+pub fn telling(arguments: &Value) -> Option<String> {
+    TELLING.iter().find_map(|name| match &arguments[*name] {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            Some(words.join(" "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    })
+}
+
 /// An amount in millionths of a dollar: `$1.25`; below a cent with four places, so that it is not nothing.
 #[must_use]
 pub fn dollars(micros: u64) -> String {

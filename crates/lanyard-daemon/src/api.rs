@@ -56,6 +56,7 @@ use crate::dashboard::Dashboard;
 use crate::engine::Engine;
 use crate::families::Families;
 use crate::flow::Flows;
+use crate::glances::Glances;
 use crate::hub::Hub;
 use crate::mcp::RelayContext;
 use crate::memory::MemoryContext;
@@ -96,6 +97,8 @@ pub struct App {
     pub hub: Arc<Hub>,
     /// Who is attached to which session.
     pub presence: Arc<Presence>,
+    /// The activity of sessions for listings.
+    pub(crate) glances: Arc<Glances>,
     /// The API itself, for requests that come over a WebSocket.
     pub router: OwnRouter,
     /// When a connection was last seen.

@@ -164,6 +164,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         trees,
         store,
         presence,
+        glances: Arc::default(),
         router: Mutex::default(),
         hub,
         memories,

@@ -12,6 +12,7 @@ pub mod dashboard;
 pub mod engine;
 mod families;
 mod flow;
+mod glances;
 mod http_endpoint;
 pub mod hub;
 pub mod intercept;

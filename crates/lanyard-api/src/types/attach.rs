@@ -9,7 +9,7 @@ use lanyard_core::{Actor, ConnectionId, SessionId, Timestamp, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::types::WriterEntry;
+use crate::types::{Glance, WriterEntry};
 
 /// Frames that are no events of the log.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -210,6 +210,9 @@ pub struct SessionRow {
     /// The branch of its own worktree; only in answers to `GET /sessions`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// Its activity; only in the directory's stream, for the newest sessions and those that changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub glance: Option<Box<Glance>>,
 }
 
 /// Frames of the directory's stream.

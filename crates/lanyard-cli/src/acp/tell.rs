@@ -9,11 +9,11 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdateFields, ToolKind,
 };
 use lanyard_core::session::{Envelope, Event, PlanStatus, Role, TranscriptEvent, TurnEvent};
+use lanyard_core::text::telling;
 use serde_json::Value;
 
 use super::content;
 use crate::render::text::{fit, one_line};
-use crate::render::tool::telling;
 
 /// Columns of what a tool was called with, in the title of the call.
 const TITLE_COLUMNS: usize = 100;

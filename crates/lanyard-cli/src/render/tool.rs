@@ -2,6 +2,7 @@
 //! changes of files. Each agent has a form of its own for all of these.
 
 use lanyard_core::Timestamp;
+use lanyard_core::text::telling;
 use serde_json::Value;
 
 use crate::render::patch::{PatchLine, patch};
@@ -11,8 +12,6 @@ use crate::render::text::{count, fit, harmless, one_line};
 const INPUT_COLUMNS: usize = 80;
 const OUTPUT_COLUMNS: usize = 120;
 
-/// Names of arguments that say most, in this order.
-const TELLING: [&str; 8] = ["command", "cmd", "pattern", "query", "url", "path", "file_path", "filePath"];
 /// Names of fields that hold the text of a result.
 const TEXTS: [&str; 5] = ["text", "content", "message", "error", "output"];
 
@@ -194,18 +193,6 @@ fn title(tool: &str, arguments: &Value) -> String {
     };
     let shown = fit(&one_line(&shown), INPUT_COLUMNS);
     if shown.is_empty() { one_line(tool) } else { format!("{} {shown}", one_line(tool)) }
-}
-
-/// The argument that says most.
-pub(crate) fn telling(arguments: &Value) -> Option<String> {
-    TELLING.iter().find_map(|name| match &arguments[*name] {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(words) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            Some(words.join(" "))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-    })
 }
 
 /// The arguments in full: a lone argument that says most as it is, anything else as JSON.

@@ -129,6 +129,7 @@ pub(super) fn with_runtime(app: &App, rows: Vec<Row>) -> Vec<SessionRow> {
         .map(|(row, count)| SessionRow {
             runtime: Runtime::new(row.state, row.last_seq, count),
             branch: None,
+            glance: None,
             row,
         })
         .collect()

@@ -14,7 +14,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::unfold;
 use futures_util::{Stream, StreamExt};
-use lanyard_api::types::DirectoryFrame;
+use lanyard_api::types::{DirectoryFrame, Glance};
 use lanyard_core::SessionId;
 use lanyard_core::journal::Row;
 use lanyard_store::{Cursor, Filter};
@@ -34,6 +34,8 @@ const LIMIT_DEFAULT: usize = 1_000;
 pub(super) const LIMIT_MAX: usize = 10_000;
 /// Rows read and sent at a time.
 const ROWS_STEP: usize = 200;
+/// Sessions that are shown with their activity at the beginning; the others get it when they change.
+const GLANCES_FIRST: usize = 500;
 /// How often changes are sent.
 const SEND_EVERY: Duration = Duration::from_millis(200);
 
@@ -130,14 +132,19 @@ impl Feed {
         let Stage::Listing { from, left } = &mut self.stage else { return Bytes::new() };
         let (filter, cursor, step) = (self.filter.clone(), from.take(), (*left).min(ROWS_STEP));
         let left = *left - step;
-        let listed = on_disk(&self.app, move |store| store.list(&filter, cursor.as_ref(), step)).await;
-        let Ok(listing) = listed else { return self.goodbye("storage_unavailable") };
+        let (glances, first) = (self.app.glances.clone(), GLANCES_FIRST.saturating_sub(self.shown.len()));
+        let listed = on_disk(&self.app, move |store| {
+            let listing = store.list(&filter, cursor.as_ref(), step)?;
+            let (newest, _) = listing.rows.split_at(first.min(listing.rows.len()));
+            Ok((glances.of(store, newest)?, listing))
+        });
+        let Ok((glances, listing)) = listed.await else { return self.goodbye("storage_unavailable") };
         self.stage = match listing.next {
             Some(next) if left > 0 => Stage::Listing { from: Some(next), left },
             Some(_) | None => Stage::Ready,
         };
         let mut frames = BytesMut::new();
-        self.show(listing.rows, &mut frames);
+        self.show(listing.rows, glances, &mut frames);
         frames.freeze()
     }
 
@@ -168,12 +175,16 @@ impl Feed {
     /// What some of the sessions that changed are now.
     async fn changed(&mut self) -> Option<Bytes> {
         let ids = self.changes.take(ROWS_STEP);
-        let (filter, asked) = (self.filter.clone(), ids.clone());
-        let mut rows = on_disk(&self.app, move |store| store.rows(&asked, &filter)).await.ok()?;
-        rows.sort_by_key(|row| row.id);
+        let (filter, asked, glances) = (self.filter.clone(), ids.clone(), self.app.glances.clone());
+        let read = on_disk(&self.app, move |store| {
+            let mut rows = store.rows(&asked, &filter)?;
+            rows.sort_by_key(|row| row.id);
+            Ok((glances.of(store, &rows)?, rows))
+        });
+        let (glances, rows) = read.await.ok()?;
         let matching: HashSet<SessionId> = rows.iter().map(|row| row.id).collect();
         let mut frames = BytesMut::new();
-        self.show(rows, &mut frames);
+        self.show(rows, glances, &mut frames);
         for session in ids.into_iter().filter(|id| !matching.contains(id)) {
             if self.shown.remove(&session) {
                 frames.extend_from_slice(&frame(&DirectoryFrame::Gone { session }));
@@ -182,8 +193,12 @@ impl Feed {
         Some(frames.freeze())
     }
 
-    fn show(&mut self, rows: Vec<Row>, frames: &mut BytesMut) {
-        for row in with_runtime(&self.app, rows) {
+    /// Shows rows with their activity, as far as it is known.
+    fn show(&mut self, rows: Vec<Row>, glances: Vec<Glance>, frames: &mut BytesMut) {
+        let glances =
+            glances.into_iter().map(|glance| Some(Box::new(glance))).chain(std::iter::repeat_with(|| None));
+        for (mut row, glance) in with_runtime(&self.app, rows).into_iter().zip(glances) {
+            row.glance = glance;
             self.shown.insert(row.row.id);
             frames.extend_from_slice(&frame(&DirectoryFrame::Row { row: Box::new(row) }));
         }

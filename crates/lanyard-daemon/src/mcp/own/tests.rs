@@ -174,6 +174,7 @@ impl Room {
             store,
             hub,
             presence: crate::presence::Presence::new(clock.clone()),
+            glances: Arc::default(),
             router: Mutex::default(),
             continuity,
             notifications,

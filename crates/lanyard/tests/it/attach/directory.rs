@@ -51,7 +51,11 @@ fn it_shows_what_a_listing_shows_and_then_what_changes() {
     for wire in BOTH {
         let old = create(&daemon);
         let mut client = watch(&daemon, "", wire);
-        let rows = shown(&mut client);
+        let mut rows = shown(&mut client);
+        // A listing says nothing of the activity.
+        for row in rows.values_mut() {
+            assert!(row.as_object_mut().unwrap().remove("glance").is_some(), "{row}");
+        }
         let listed: BTreeMap<String, Value> =
             sessions(&daemon).into_iter().map(|row| (row["id"].as_str().unwrap().to_owned(), row)).collect();
         assert_eq!(rows, listed, "{wire:?}");
@@ -65,6 +69,32 @@ fn it_shows_what_a_listing_shows_and_then_what_changes() {
         until_row(&mut client, &old, |row| row["active_connections"] == 0);
         daemon.request("DELETE", &format!("/api/v1/sessions/{new}"), &[], Some("{}"));
         assert_eq!(client.until("gone")["session"], new);
+    }
+}
+
+/// A dashboard shows the activity of every row without a request of its own for each.
+#[test]
+fn fnd_d18_rows_carry_the_activity_of_their_session() {
+    let daemon = Daemon::start(Setup::default());
+    for wire in BOTH {
+        let session = create(&daemon);
+        say(&daemon, &session, "The first. ");
+        let mut client = watch(&daemon, "", wire);
+        assert_eq!(shown(&mut client)[&session]["glance"]["said"], "The first.", "{wire:?}");
+        say(&daemon, &session, "The second.");
+        until_row(&mut client, &session, |row| row["glance"]["said"] == "The first. The second.");
+        let signal = |body: &Value| {
+            let path = format!("/api/v1/sessions/{session}/signals");
+            let answer = daemon.request("POST", &path, &[], Some(&body.to_string()));
+            assert_eq!(answer.status, 201, "{}", answer.text());
+        };
+        let arguments = json!({"command": "npm test"});
+        signal(&json!({"type": "tool_called", "call": "1", "tool": "bash", "arguments": arguments}));
+        until_row(&mut client, &session, |row| {
+            row["glance"]["call"]["about"] == "npm test" && row["glance"]["call"]["running"] == true
+        });
+        signal(&json!({"type": "file_changed", "path": "a.rs", "added": 4, "removed": 1}));
+        until_row(&mut client, &session, |row| row["glance"]["added"] == 4 && row["glance"]["files"] == 1);
     }
 }
 
