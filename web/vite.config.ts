@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import type { Plugin } from 'vite'
@@ -29,8 +30,28 @@ function bundledPackages(): Plugin {
   }
 }
 
+/** Smaller files are not worth a second one beside them. */
+const COMPRESSED_FROM = 1_024
+
+/** Puts a compressed copy beside each asset: brotli for pages over TLS, gzip for all others. The daemon compresses nothing. */
+function compressedAssets(): Plugin {
+  return {
+    name: 'lanyard:compressed-assets',
+    // Of what is really on the disk: what is generated is still changed until then.
+    writeBundle({ dir }, bundle) {
+      for (const name of Object.keys(bundle).filter((name) => /^assets\/.*\.(?:js|css|svg)$/.test(name))) {
+        const file = `${dir ?? 'dist'}/${name}`
+        const content = readFileSync(file)
+        if (content.length < COMPRESSED_FROM) continue
+        writeFileSync(`${file}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }))
+        writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }))
+      }
+    },
+  }
+}
+
 export default defineConfig({
-  plugins: [svelte(), bundledPackages()],
+  plugins: [svelte(), bundledPackages(), compressedAssets()],
   // The variant for browsers decodes by way of `innerHTML`; this one has a table.
   resolve: { alias: { 'decode-named-character-reference': fileURLToPath(new URL('node_modules/decode-named-character-reference/index.js', import.meta.url)) } },
   build: {

@@ -1,8 +1,8 @@
-// What opening a page costs: the gzip sizes of all it loads, against the budget of 150 kB.
+// What opening a page costs: the gzip sizes of all it loads, against the budget of 160 kB.
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 
-const BUDGET = 150_000
+const BUDGET = 160_000
 const dist = new URL(`file://${process.env.LANYARD_DASHBOARD_DIR ?? new URL('../dist', import.meta.url).pathname}/`)
 const manifest = JSON.parse(readFileSync(new URL('.vite/manifest.json', dist), 'utf8'))
 const sizes = new Map()

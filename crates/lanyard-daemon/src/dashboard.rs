@@ -53,9 +53,68 @@ impl Dashboard {
         }
     }
 
+    /// A file, compressed in the best way that the client takes and the build has.
+    pub(crate) fn compressed(&self, name: &str, accepted: &[Compression]) -> Option<DashboardFile> {
+        let best = accepted.iter().find_map(|way| {
+            let bytes = self.file(&format!("{name}.{}", way.suffix()))?;
+            Some(DashboardFile { bytes, compression: Some(*way) })
+        });
+        best.or_else(|| self.file(name).map(DashboardFile::plain))
+    }
+
     /// The first page, or one that says how it is made.
     pub(crate) fn index(&self) -> Cow<'static, [u8]> {
         self.file(INDEX).unwrap_or(Cow::Borrowed(NOT_BUILT.as_bytes()))
+    }
+}
+
+/// A file as it is sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DashboardFile {
+    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) compression: Option<Compression>,
+}
+
+impl DashboardFile {
+    pub(crate) const fn plain(bytes: Cow<'static, [u8]>) -> Self {
+        Self { bytes, compression: None }
+    }
+}
+
+/// A way in which the build compresses files. Browsers take brotli over TLS alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Brotli,
+    Gzip,
+}
+
+impl Compression {
+    /// The token of the `Accept-Encoding` and `Content-Encoding` headers.
+    pub(crate) const fn token(self) -> &'static str {
+        match self {
+            Self::Brotli => "br",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Brotli => "br",
+            Self::Gzip => "gz",
+        }
+    }
+
+    /// The ways that a client takes, the best first. A way of weight 0 is refused by the client.
+    pub(crate) fn accepted(header: &str) -> Vec<Self> {
+        let taken = |way: &Self| {
+            header.split(',').any(|part| {
+                let mut words = part.split(';').map(str::trim);
+                let named = words.next().is_some_and(|name| name.eq_ignore_ascii_case(way.token()));
+                let refused = words.any(|word| matches!(word, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+                named && !refused
+            })
+        };
+        [Self::Brotli, Self::Gzip].into_iter().filter(taken).collect()
     }
 }
 
@@ -139,6 +198,33 @@ mod tests {
         assert_eq!(dashboard.file("assets/a.js").as_deref(), Some(b"a".as_slice()));
         assert_eq!(dashboard.file("a.js"), None);
         assert_eq!(&*dashboard.index(), b"i");
+    }
+
+    #[test]
+    fn fnd_d18_a_file_is_sent_in_the_best_way_that_the_client_takes() {
+        const FILES: &[(&str, &[u8])] = &[
+            ("a.js", b"plain"),
+            ("a.js.br", b"br"),
+            ("a.js.gz", b"gz"),
+            ("b.js", b"plain"),
+            ("b.js.gz", b"gz"),
+        ];
+        let dashboard = Dashboard::Embedded(FILES);
+        let sent = |name: &str, header: &str| {
+            let file = dashboard.compressed(name, &Compression::accepted(header)).unwrap();
+            (String::from_utf8(file.bytes.into_owned()).unwrap(), file.compression.map(Compression::token))
+        };
+        for header in ["gzip, deflate, br, zstd", "br", "BR;q=0.5, gzip"] {
+            assert_eq!(sent("a.js", header), ("br".to_owned(), Some("br")), "{header}");
+        }
+        for header in ["gzip, deflate", "br;q=0, gzip", "br; q=0.0,gzip;q=1"] {
+            assert_eq!(sent("a.js", header), ("gz".to_owned(), Some("gzip")), "{header}");
+        }
+        for header in ["", "identity", "gzip;q=0", "brotli", "*"] {
+            assert_eq!(sent("a.js", header), ("plain".to_owned(), None), "{header}");
+        }
+        assert_eq!(sent("b.js", "br, gzip"), ("gz".to_owned(), Some("gzip")));
+        assert_eq!(dashboard.compressed("c.js", &[Compression::Gzip]), None);
     }
 
     #[test]

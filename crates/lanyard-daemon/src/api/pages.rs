@@ -1,17 +1,16 @@
 //! The dashboard's pages: what is at a path that is no route. They hold nothing secret, so no token is asked for; what
 //! they show comes from the API, which asks.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::api::App;
 use crate::api::context::missing;
 use crate::api::guard::{check_host, via};
-use crate::dashboard::{INDEX, content_type};
+use crate::dashboard::{Compression, DashboardFile, INDEX, content_type};
 use crate::problem::Problem;
 
 /// Paths programs talk to: what is unknown there is a refusal and no page.
@@ -42,13 +41,18 @@ pub(super) async fn page(State(app): State<Arc<App>>, request: Request) -> Respo
         return nothing_here().into_response();
     }
     let looked = match check(&app, &request) {
-        Ok(()) => look(&app, name).await,
+        Ok(()) => look(&app, name, accepted(request.headers())).await,
         Err(problem) => Err(problem),
     };
     let mut response = match looked {
-        Ok((kind, caching, bytes)) => {
-            let about = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, caching)];
-            (about, bytes.into_owned()).into_response()
+        Ok((kind, caching, file)) => {
+            let about = [
+                (header::CONTENT_TYPE, kind),
+                (header::CACHE_CONTROL, caching),
+                (header::VARY, "accept-encoding"),
+            ];
+            let encoding = file.compression.map(|way| [(header::CONTENT_ENCODING, way.token())]);
+            (about, encoding, file.bytes.into_owned()).into_response()
         }
         Err(problem) => problem.into_response(),
     };
@@ -72,7 +76,14 @@ fn not_allowed() -> Problem {
     )
 }
 
-type File = (&'static str, &'static str, Cow<'static, [u8]>);
+/// The kind of content, the caching, and the file.
+type FoundFile = (&'static str, &'static str, DashboardFile);
+
+/// The ways of compression that the client takes.
+fn accepted(headers: &HeaderMap) -> Vec<Compression> {
+    let header = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    header.map(Compression::accepted).unwrap_or_default()
+}
 
 fn check(app: &App, request: &Request) -> Result<(), Problem> {
     check_host(app, request.headers(), via(request))?;
@@ -82,14 +93,14 @@ fn check(app: &App, request: &Request) -> Result<(), Problem> {
     }
 }
 
-async fn look(app: &App, name: String) -> Result<File, Problem> {
+async fn look(app: &App, name: String, accepted: Vec<Compression>) -> Result<FoundFile, Problem> {
     let dashboard = app.dashboard.clone();
-    let looked = tokio::task::spawn_blocking(move || match dashboard.file(&name) {
-        Some(bytes) if name.starts_with(ASSETS) => Some((content_type(&name), FOREVER, bytes)),
-        Some(bytes) => Some((content_type(&name), ASK_AGAIN, bytes)),
+    let looked = tokio::task::spawn_blocking(move || match dashboard.compressed(&name, &accepted) {
+        Some(file) if name.starts_with(ASSETS) => Some((content_type(&name), FOREVER, file)),
+        Some(file) => Some((content_type(&name), ASK_AGAIN, file)),
         None if names_a_file(&name) => None,
         // The page itself knows which of its views the path means.
-        None => Some((content_type(INDEX), ASK_AGAIN, dashboard.index())),
+        None => Some((content_type(INDEX), ASK_AGAIN, DashboardFile::plain(dashboard.index()))),
     });
     looked.await.map_err(|_| missing("reader"))?.ok_or_else(nothing_here)
 }

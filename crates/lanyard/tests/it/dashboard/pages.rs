@@ -40,7 +40,7 @@ fn is_protected(answer: &Answer, path: &str) {
 
 #[test]
 fn files_are_served_as_what_they_are_and_views_as_the_page() {
-    let (_folder, daemon) = stage();
+    let (folder, daemon) = stage();
     let browser = Browser::new(&daemon);
     for (path, kind, caching, text) in [
         ("/", "text/html; charset=utf-8", "no-cache", INDEX),
@@ -63,6 +63,19 @@ fn files_are_served_as_what_they_are_and_views_as_the_page() {
         assert_eq!(answer.header("cache-control"), Some(caching), "{path}");
         is_protected(&answer, path);
     }
+    // The copies that the build puts beside a file.
+    for (suffix, token) in [("br", "br"), ("gz", "gzip")] {
+        std::fs::write(folder.path().join(format!("dist/assets/app-1a2b.js.{suffix}")), token).unwrap();
+    }
+    for (accepted, token) in [("gzip, deflate, br, zstd", "br"), ("gzip, deflate", "gzip")] {
+        let answer = browser.send("GET", "/assets/app-1a2b.js", &[("accept-encoding", accepted)], None);
+        assert_eq!((answer.status, answer.text().as_str()), (200, token), "{accepted}");
+        assert_eq!(answer.header("content-encoding"), Some(token), "{accepted}");
+        assert_eq!(answer.header("vary"), Some("accept-encoding"), "{accepted}");
+        assert_eq!(answer.header("content-type"), Some("text/javascript; charset=utf-8"), "{accepted}");
+        is_protected(&answer, accepted);
+    }
+    assert_eq!(browser.get("/assets/app-1a2b.js").header("content-encoding"), None);
     let host = daemon.address();
     let stream = std::net::TcpStream::connect(&host).unwrap();
     let mut reader = std::io::BufReader::new(stream);
