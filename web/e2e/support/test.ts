@@ -57,7 +57,7 @@ export async function another(browser: Browser, daemon: Daemon, observer = false
 /** The page of a session, attached. */
 export async function openSession(page: Page, daemon: Daemon, session: string): Promise<void> {
   await page.goto(daemon.at(`/sessions/${session}`))
-  await expect(page.getByText('Attached · live tail')).toBeVisible()
+  await expect(page.getByText('Attached · live tail')).toBeAttached()
 }
 
 /** Waits until the card of an answer rests on the screen: cards that have just come or moved take none. */
@@ -78,6 +78,12 @@ export async function accessible(page: Page): Promise<void> {
   const found = await new AxeBuilder({ page }).analyze()
   const serious = found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical')
   expect(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(' | ')}`)).toEqual([])
+}
+
+/** No finding of axe at all, of whatever weight, sizes of targets and the order of headings among them. */
+export async function spotless(page: Page): Promise<void> {
+  const found = await new AxeBuilder({ page }).options({ rules: { 'target-size': { enabled: true } } }).analyze()
+  expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 300)).join(' | ')}`)).toEqual([])
 }
 
 /** Nothing sticks out to the side, once all is laid out. */

@@ -11,6 +11,7 @@ const PATTERNS: readonly [string, string][] = [
   ['/sign-in', 'sign-in'],
   ['/sessions/:id', 'session'],
   ['/sessions/:id/family', 'family'],
+  ['/inbox', 'inbox'],
   ['/gates', 'gates'],
   ['/plans', 'plans'],
   ['/plans/:id', 'plan'],

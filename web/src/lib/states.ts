@@ -35,7 +35,7 @@ export const ATTENTION: Record<Attention | TurnEnd, { label: string; tone: Tone 
 }
 
 export const STOP_LEVELS: Record<number, { label: string; means: string }> = {
-  1: { label: 'asked', means: 'the agent is asked to stop at its next tool call or turn' },
-  2: { label: 'refused', means: 'its tool calls are refused and the turn is cancelled' },
-  3: { label: 'ended', means: 'its processes are ended' },
+  1: { label: 'asked to stop', means: 'the agent is asked to stop at its next tool call or turn' },
+  2: { label: 'tools blocked', means: 'its tool calls are blocked and the turn is cancelled' },
+  3: { label: 'ending processes', means: 'its processes are ended' },
 }

@@ -22,11 +22,11 @@ function flat(one: AuditEntry, title: string): string {
 
 describe('an entry of the audit', () => {
   it.each<[AuditEntry, string]>([
-    [entry('stop.requested', { escalation_level: 1, reason: 'enough' }), 'mara asked pay to stop · level 1, asked: “enough”'],
+    [entry('stop.requested', { escalation_level: 1, reason: 'enough' }), 'mara asked pay to stop · level 1, asked to stop: “enough”'],
     [entry('stop.raised', { from_level: 1, to_level: 2, escalation_level: 2 }), 'mara raised the stop of pay from level 1 to 2'],
     [
       entry('stop.applied', { channel: 'mcp', call: 'toolu_1', escalation_level: 2 }),
-      'The stop reached pay in the answer to a tool call · level 2, refused',
+      'The stop reached pay in the answer to a tool call · level 2, tools blocked',
     ],
     [entry('stop.complied', { outcome: 'hand_off' }), 'pay complied with the stop by handing off'],
     [entry('stop.withdrawn', { reason: 'no' }), 'mara took back the stop of pay: “no”'],

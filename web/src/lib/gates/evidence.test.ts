@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { evidence } from './evidence'
+import { evidence, inLine } from './evidence'
 
 const of = (detail: unknown): string[] =>
   evidence({ title: 'it', detail }).map((piece) =>
@@ -24,5 +24,22 @@ describe('what an agent wants to do', () => {
     ['no object', 'just words', ['Details: just words']],
   ])('%s', (_, detail, shown) => {
     expect(of(detail)).toEqual(shown)
+  })
+})
+
+describe('FND-D1 FND-D3 a question on one line', () => {
+  const line = (title: string, detail: unknown) => inLine(title, evidence({ title, detail }))
+
+  test.each<[string, string, unknown, { more: string; whole: boolean }]>([
+    ['nothing but a title', 'May I?', { kind: 'execute' }, { more: '', whole: true }],
+    ['a title that is the command', 'npm test', { kind: 'execute', rawInput: { command: 'npm test' } }, { more: '', whole: true }],
+    ['a command beside its title', 'bash', { rawInput: { command: 'npm test', description: 'Runs the tests' } }, { more: 'npm test', whole: true }],
+    ['a command of two lines', 'bash', { rawInput: { command: 'npm test\nrm -rf /' } }, { more: 'npm test', whole: false }],
+    ['a command in a folder', 'bash', { command: 'ls', cwd: '/' }, { more: 'ls', whole: false }],
+    ['a long command', 'bash', { rawInput: { command: 'x'.repeat(200) } }, { more: 'x'.repeat(200), whole: false }],
+    ['a change', 'Edit', { content: [{ type: 'diff', path: 'a.ts', oldText: '', newText: 'b' }] }, { more: 'a.ts', whole: false }],
+    ['a title of many lines', 'May I?\nAnd this?', undefined, { more: '', whole: false }],
+  ])('%s', (_, title, detail, shown) => {
+    expect(line(title, detail)).toEqual(shown)
   })
 })

@@ -24,6 +24,27 @@ export function evidence(entry: Pick<GateEntry, 'detail' | 'title'>): Piece[] {
   return pieces.filter((piece) => piece.kind === 'diff' || piece.text.trim() !== '')
 }
 
+/** Characters of a question that fit on the line of a list, title included. */
+const LINE_CHARS = 160
+
+/** A question on one line, and whether that is all of it. What is not whole is read before it is answered. */
+export function inLine(title: string, pieces: readonly Piece[]): { more: string; whole: boolean } {
+  // The kind of a call decides nothing, and a title often repeats the command.
+  const coded = pieces.some((piece) => piece.kind === 'code')
+  const further = pieces.filter((piece) => {
+    if (piece.kind === 'diff') return true
+    // Beside a command, the agent's own words about it.
+    if (piece.kind === 'text' && coded && piece.label !== 'Reason') return false
+    return piece.label !== FIELDS.kind && !title.includes(piece.text.trim())
+  })
+  const first = further[0]
+  if (first === undefined) return { more: '', whole: title.length <= LINE_CHARS && !title.includes('\n') }
+  if (first.kind === 'diff') return { more: first.diff.path, whole: false }
+  const more = first.text.trim()
+  const whole = further.length === 1 && !/\n/.test(title + more) && title.length + more.length <= LINE_CHARS
+  return { more: more.split('\n')[0] ?? '', whole }
+}
+
 function read(bag: Bag, pieces: Piece[]): void {
   const rest: Bag = {}
   for (const [name, value] of Object.entries(bag)) {

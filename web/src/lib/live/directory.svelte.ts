@@ -12,23 +12,41 @@ class Directory {
   link: Link = $state('connecting')
   /** Whether all there was at the beginning has arrived. */
   ready = $state(false)
+  /** Counts what was drawn: read in an effect, it runs again after the next change of any session. */
+  drawn = $state(0)
   /** By id. Replaced as a whole when something changed: rows themselves are never changed. */
   rows: ReadonlyMap<string, SessionRow> = $state.raw(new Map())
 
   #held = new Map<string, SessionRow>()
   /** Sessions of the connection before that were not shown again yet. */
   #stale: Set<string> | null = null
-  readonly #frame = new Frame(() => (this.rows = new Map(this.#held)))
+  readonly #frame = new Frame(() => {
+    this.rows = new Map(this.#held)
+    this.drawn += 1
+  })
   #socket: Socket | null = null
+
+  #refused: (why: string) => void = () => undefined
+  #waiting: ((rows: number) => void)[] = []
 
   open(refused: (why: string) => void): void {
     if (this.#socket !== null) return
+    this.#refused = refused
     this.#socket = new Socket({
       where: () => path('/directory/stream', { limit: LIMIT }),
       frame: (frame) => this.apply(frame as DirectoryFrame),
       link: (link) => (this.link = link),
       refused,
     })
+  }
+
+  /** Asks for everything again; answers how many sessions there are once all of them have come. */
+  refresh(): Promise<number> {
+    this.#socket?.close()
+    this.#socket = null
+    const done = new Promise<number>((ready) => this.#waiting.push(ready))
+    this.open(this.#refused)
+    return done
   }
 
   close(): void {
@@ -58,6 +76,7 @@ class Directory {
         for (const id of this.#stale ?? []) this.#held.delete(id)
         this.#stale = null
         this.ready = true
+        for (const done of this.#waiting.splice(0)) done(this.#held.size)
         this.#frame.ask()
         break
       default:

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import type { SessionRow } from '../api/types'
-import { arrange, below, choices, EVERYTHING, LINGER_MS, tally, type Line, type Wanted } from './lines'
+import { arrange, below, choices, costSince, EVERYTHING, LINGER_MS, steady, tally, type Line, type Wanted } from './lines'
 import { session } from './testing'
 
 const NOW = Date.parse('2026-11-16T12:00:00Z')
@@ -69,6 +69,40 @@ describe('order', () => {
   it('brings a family up by its most pressing member, and not by a stop somebody asked for', () => {
     const rows = [session('a'), session('b', { parent: 'a', attention: ['gate'] }), session('c', { attention: ['stopping'] })]
     expect(shown(rows)).toEqual(['a', ' b', 'c'])
+  })
+})
+
+describe('FND-D4 sorting', () => {
+  const glance = (more: object): SessionRow['glance'] => ({ steps: 0, steps_done: 0, files: 0, added: 0, removed: 0, usage: { input_tokens: 0, output_tokens: 0 }, ...more })
+  const rows = [
+    session('a', { title: 'zebra', glance: glance({ usage: { input_tokens: 0, output_tokens: 0, cost_micros: 5, context_tokens: 10 } }) }),
+    session('b', { title: 'ant', glance: glance({ added: 7, steps: 4, steps_done: 1 }) }),
+    session('c', { title: 'bee', parent: 'b', glance: glance({ usage: { input_tokens: 0, output_tokens: 0, cost_micros: 9 } }) }),
+    session('d', { title: 'cat', attention: ['gate'], glance: glance({ steps: 2, steps_done: 2, removed: 1 }) }),
+  ]
+
+  it.each<[Wanted['sort'], string[]]>([
+    ['need', ['d', 'b', ' c', 'a']],
+    ['title', ['b', ' c', 'd', 'a']],
+    ['cost', ['b', ' c', 'a', 'd']],
+    ['changes', ['b', ' c', 'd', 'a']],
+    ['plan', ['d', 'b', ' c', 'a']],
+    ['context', ['a', 'd', 'b', ' c']],
+    ['created', ['d', 'b', ' c', 'a']],
+  ])('by %s keeps families together', (sort, expected) => {
+    expect(shown(rows, { sort })).toEqual(expected)
+  })
+
+  it('keeps the order while somebody points at it, and puts new ones last', () => {
+    const { lines } = arrange(book(rows), EVERYTHING, new Set(), NOW)
+    expect(drawn(steady(lines, ['a', 'gone', 'b', 'c']))).toEqual(['a', 'b', ' c', 'd'])
+    expect(steady(lines, lines.map((line) => line.key))).toBe(lines)
+  })
+
+  it('adds up what was reported since midnight', () => {
+    const hourly = [{ hour: '2026-11-15T23:00:00Z', cost_micros: 100 }, { hour: '2026-11-16T00:00:00Z', cost_micros: 20 }]
+    const all = [session('a', { glance: glance({ hourly }) }), session('b', { glance: glance({ hourly: hourly.slice(1) }) }), session('c')]
+    expect(costSince(book(all), Date.parse('2026-11-16T00:00:00Z'))).toBe(40)
   })
 })
 

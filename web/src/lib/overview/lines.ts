@@ -4,11 +4,15 @@ import type { Attention, Lifecycle, MemoryMode, SessionRow, StateName } from '..
 import { OPERATOR_STATES, operatorState, type OperatorState } from '../operator'
 
 export type View = 'live' | 'all' | 'archived'
-export type Grouping = 'none' | 'workspace' | 'plan' | 'source' | 'owner' | 'agent'
+export type Grouping = 'none' | 'state' | 'workspace' | 'plan' | 'source' | 'owner' | 'agent'
+/** `need` is the usual order: sessions that need a person first, then running ones, then the latest. */
+export type SortBy = 'need' | 'activity' | 'created' | 'title' | 'plan' | 'changes' | 'cost' | 'context'
+export type Density = 'compact' | 'roomy'
 
 export interface Wanted {
   view: View
   text: string
+  operator: OperatorState | ''
   state: StateName | ''
   lifecycle: Lifecycle | ''
   agent: string
@@ -19,11 +23,13 @@ export interface Wanted {
   memory: MemoryMode | ''
   attention: boolean
   group: Grouping
+  sort: SortBy
+  density: Density
 }
 
 export const EVERYTHING: Wanted = {
-  view: 'live', text: '', state: '', lifecycle: '', agent: '', source: '', owner: '', workspace: '', plan: '', memory: '',
-  attention: false, group: 'none',
+  view: 'live', text: '', operator: '', state: '', lifecycle: '', agent: '', source: '', owner: '', workspace: '', plan: '', memory: '',
+  attention: false, group: 'none', sort: 'need', density: 'compact',
 }
 
 interface GroupLine {
@@ -115,6 +121,7 @@ function matching(wanted: Wanted, now: number): (row: SessionRow) => boolean {
   ).filter(([, value]) => value !== '')
   return (row) => {
     if (wanted.view === 'archived' ? !row.archived : wanted.view === 'live' && !live(row, now)) return false
+    if (wanted.operator !== '' && operatorState(row) !== wanted.operator) return false
     if (wanted.attention && facts(row).need !== NEED.attention) return false
     for (const [field, value] of equal) if (row[field] !== value) return false
     if (words.length === 0) return true
@@ -131,20 +138,48 @@ export function live(row: SessionRow, now: number): boolean {
 }
 
 function groupOf(row: SessionRow, group: Grouping): string {
-  return group === 'none' ? NOTHING : (row[group] ?? NOTHING)
+  if (group === 'none') return NOTHING
+  return group === 'state' ? OPERATOR_STATES[operatorState(row)].label : (row[group] ?? NOTHING)
+}
+
+/** The value by which rows are sorted, the largest first; titles are compared as text. */
+function weightOf(row: SessionRow, sort: SortBy): number {
+  switch (sort) {
+    case 'need':
+    case 'title':
+      return 0
+    case 'activity':
+      return facts(row).minute
+    case 'created':
+      return Date.parse(row.created_at)
+    case 'plan':
+      return row.glance?.steps ? row.glance.steps_done / row.glance.steps : -1
+    case 'changes':
+      return row.glance ? row.glance.added + row.glance.removed : -1
+    case 'cost':
+      return row.glance?.usage?.cost_micros ?? -1
+    case 'context':
+      return row.glance?.usage?.context_tokens ?? -1
+  }
+}
+
+function compare(a: Family, b: Family, sort: SortBy): number {
+  if (sort === 'need') return a.need - b.need || b.minute - a.minute
+  return sort === 'title' ? (a.root.title ?? a.root.id).localeCompare(b.root.title ?? b.root.id) : b.weight - a.weight
 }
 
 interface Family {
   root: SessionRow
   need: number
   minute: number
+  weight: number
 }
 
 /**
  * @param now To the precision that ends should vanish with: a new one is a new list.
  */
 export function arrange(rows: ReadonlyMap<string, SessionRow>, wanted: Wanted, folded: ReadonlySet<string>, now: number): Lines {
-  const { group } = wanted
+  const { group, sort } = wanted
   const matches = matching(wanted, now)
   /** A parent in another group is none. */
   const parentOf = (row: SessionRow): SessionRow | undefined => {
@@ -167,11 +202,13 @@ export function arrange(rows: ReadonlyMap<string, SessionRow>, wanted: Wanted, f
   const children = new Map<SessionRow, SessionRow[]>()
   for (const [row, root] of rootsOf(shown.keys(), parentOf)) {
     const { need, minute } = facts(row)
+    const weight = weightOf(row, sort)
     const family = families.get(root)
-    if (family === undefined) families.set(root, { root, need, minute })
+    if (family === undefined) families.set(root, { root, need, minute, weight })
     else {
       family.need = Math.min(family.need, need)
       family.minute = Math.max(family.minute, minute)
+      family.weight = Math.max(family.weight, weight)
     }
     const parent = row === root ? undefined : parentOf(row)
     if (parent === undefined) continue
@@ -181,9 +218,7 @@ export function arrange(rows: ReadonlyMap<string, SessionRow>, wanted: Wanted, f
   }
   // Ids tell the order in which sessions were made: a family reads from its oldest.
   for (const beside of children.values()) if (beside.length > 1) beside.sort((a, b) => (a.id < b.id ? -1 : 1))
-  const order = [...families.values()].sort(
-    (a, b) => a.need - b.need || b.minute - a.minute || (a.root.id < b.root.id ? 1 : -1),
-  )
+  const order = [...families.values()].sort((a, b) => compare(a, b, sort) || (a.root.id < b.root.id ? 1 : -1))
 
   const lines: Line[] = []
   if (group === 'none') {
@@ -275,6 +310,28 @@ export function tally(rows: ReadonlyMap<string, SessionRow>): Map<OperatorState,
   return counts
 }
 
+/** Reported costs since the beginning of the day, in millionths of a dollar. To the hour. */
+export function costSince(rows: ReadonlyMap<string, SessionRow>, midnight: number): number {
+  let micros = 0
+  for (const row of rows.values()) {
+    for (const spent of row.glance?.hourly ?? []) if (Date.parse(spent.hour) >= midnight) micros += spent.cost_micros
+  }
+  return micros
+}
+
+/** The same lines in the order they had before; new ones come last. For as long as the pointer is on them. */
+export function steady(lines: readonly Line[], before: readonly string[]): readonly Line[] {
+  const rest = new Map(lines.map((line) => [line.key, line]))
+  const kept: Line[] = []
+  for (const key of before) {
+    const line = rest.get(key)
+    if (line === undefined) continue
+    kept.push(line)
+    rest.delete(key)
+  }
+  return rest.size === 0 && kept.every((line, at) => line === lines[at]) ? lines : [...kept, ...rest.values()]
+}
+
 /** How many that are not over live below a session. */
 export function below(rows: ReadonlyMap<string, SessionRow>, id: string): number {
   const inside = new Map<string, boolean>([[id, true]])
@@ -296,7 +353,7 @@ export function below(rows: ReadonlyMap<string, SessionRow>, id: string): number
 }
 
 /** Values that can be chosen of a field, in order; at most so many. */
-export function choices(rows: ReadonlyMap<string, SessionRow>, field: Exclude<Grouping, 'none'>, most = 200): string[] {
+export function choices(rows: ReadonlyMap<string, SessionRow>, field: Exclude<Grouping, 'none' | 'state'>, most = 200): string[] {
   const values = new Set<string>()
   for (const row of rows.values()) {
     const value = row[field]

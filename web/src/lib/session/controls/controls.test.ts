@@ -73,7 +73,7 @@ describe('the queue', () => {
     const can = (steer: boolean): Pick<Run, 'capabilities'> => ({ capabilities: { steer } as Run['capabilities'] })
     expect(steerless(can(true))).toBeNull()
     const why = steerless(can(false))
-    expect(why).toContain('takes no words into a running turn')
+    expect(why).toContain('takes no message into a running turn')
     expect(steerless(null)).toBe(why)
     expect(ways(true, null, why).find((way) => way.value === 'steer')).toMatchObject({ disabled: true, means: why })
     expect(delivery(ways(true, null, why), 'steer')).toBe('queue')

@@ -18,19 +18,18 @@ interface Way {
 
 /** Why words cannot go into the running turn of an agent; null where they can. */
 export function steerless(run: Pick<Run, 'capabilities'> | null | undefined): string | null {
-  return run?.capabilities?.steer ? null : 'This agent takes no words into a running turn. Queue the message, or use Guide.'
+  return run?.capabilities?.steer ? null : 'This agent takes no message into a running turn. Send it after this turn, or send guidance.'
 }
 
-const QUEUE: Way = { value: 'queue', label: 'Queue', means: 'It waits behind what waits already and runs when the turn has ended.' }
+const QUEUE: Way = { value: 'queue', label: 'After this turn', means: 'It becomes a turn of its own when this one has ended, after the messages that wait already.' }
 const RUNNING: readonly Way[] = [
   QUEUE,
-  { value: 'steer', label: 'Steer', means: 'Its words go into the running turn, by the best channel the agent offers.' },
-  { value: 'interrupt', label: 'Interrupt', means: 'The turn is cancelled; this runs as soon as that has really ended.' },
-  { value: 'reject', label: 'If free', means: 'It is refused while a turn runs.' },
+  { value: 'steer', label: 'Now', means: 'It goes into the running turn, by the best channel that the agent offers.' },
+  { value: 'interrupt', label: 'Interrupt', means: 'The running turn is cancelled, and this one starts when it has really ended.' },
 ]
 const PAUSED: readonly Way[] = [
-  { value: 'reject', label: 'Run now', means: 'It runs at once, before what waits in the paused queue.' },
-  { ...QUEUE, means: 'It joins the paused queue and waits for it to go on.' },
+  { value: 'reject', label: 'Now', means: 'It runs at once, before the messages in the paused queue.' },
+  { ...QUEUE, label: 'In the queue', means: 'It waits in the paused queue until the queue is resumed.' },
 ]
 
 /** How a message may arrive now; none to choose from when it just starts a turn. `noSteer`: why it cannot be steered. */
@@ -47,6 +46,6 @@ export function delivery(possible: readonly Way[], chosen: Delivery): Delivery {
 export const PAUSES: Record<PauseReason, string> = {
   interrupted: 'the last turn was cut short',
   failed: 'the last turn failed',
-  asked: 'somebody paused it',
+  asked: 'an operator paused it',
   halted: 'all work is halted',
 }

@@ -11,7 +11,7 @@ export interface Chunk {
 const SIZE = 32
 /** What an item takes, before it was ever laid out. */
 const GUESS: Record<Item['kind'], number> = {
-  user: 90, agent: 110, thought: 32, tool: 41, note: 90, gate: 60, plan: 100, run: 28, end: 46, compacted: 46, mark: 28,
+  user: 90, agent: 110, thought: 32, tool: 41, tools: 41, note: 90, gate: 60, plan: 100, run: 28, end: 46, compacted: 46, mark: 28,
 }
 
 /** Chunks of these items; those that hold what they held before are the same as before. */

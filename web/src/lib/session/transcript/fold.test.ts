@@ -23,6 +23,8 @@ const told = (item: Item): string => {
     case 'agent':
     case 'thought':
       return `${item.kind}: ${item.text}`
+    case 'tools':
+      return `tools ${item.calls.length}`
     case 'tool':
       return `tool ${item.tool} ${item.state} ${item.ms ?? '-'}${item.files.length > 0 ? ` ${item.files.length} files` : ''}${item.relayed ? ` via ${item.relayed.channel}` : ''}`
     case 'note':
@@ -84,7 +86,7 @@ describe('events to items', () => {
     ['quiet lines share one', [['context.checkpoint', { position: 1, reason: 'turn_end' }], ['session.alias_added', { alias: 'x' }]], ['mark Checkpoint at 1, turn end | Alias x']],
     ['what nobody knows', [['comet.seen', { tail: true }], say('a')], ['mark comet seen', 'agent: a']],
     ['a damaged record', [['record.damaged', { first_seq: 1, last_seq: 3, what: 'torn' }]], ['mark Events 1 to 3 cannot be read: torn']],
-    ['the steps of a stop', [['stop.requested', { level: 1, scope: 'subtree', reason: 'late' }], ['stop.raised', { from: 1, to: 3 }], ['stop.settled']], ['mark Stop asked by ada for the whole subtree (level 1, asked): late', 'mark Stop raised to level 3, ended, by ada', 'mark Stop carried out']],
+    ['the steps of a stop', [['stop.requested', { level: 1, scope: 'subtree', reason: 'late' }], ['stop.raised', { from: 1, to: 3 }], ['stop.settled']], ['mark Stop asked by ada for the whole subtree (level 1, asked to stop): late', 'mark Stop raised to level 3, ending processes, by ada', 'mark Stop carried out']],
   ]
   it.each(cases)('%s', (_, said, items) => expect(fold(log(...said)).map(told)).toEqual(items))
 })
@@ -132,6 +134,16 @@ describe('a log that grows', () => {
     folded.of(events)
     expect(folded.of(events.slice(50))[0]?.seq).toBe(51)
   })
+})
+
+it('FND-D8 a turn is summed up at the message that began it, once it is over', () => {
+  const begun = [
+    started, called('c1', 'read', 1), returned('c1', 2), called('c2', 'edit', 2), ['file.changed', { path: 'a', added: 1, removed: 0 }, 2], returned('c2', 3, true),
+    ['usage.reported', { input_tokens: 12, output_tokens: 3, cost_micros: 40_000 }, 4],
+  ] as Said[]
+  expect(fold(log(...begun))[0]).not.toHaveProperty('turn')
+  const [opening] = fold(log(...begun, ['turn.finished', { turn: 't1', outcome: 'completed' }, 5]))
+  expect(opening).toMatchObject({ kind: 'user', turn: { ms: 5, tokens: 15, cost: 40_000, calls: 2, failed: 1, files: 1 } })
 })
 
 describe('chunks', () => {

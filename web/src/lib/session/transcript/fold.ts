@@ -32,6 +32,12 @@ export class Folder {
   #running: string[] = []
   #plan = -1
   #usage: EndItem['tokens'] = null
+  #cost = 0
+  /** The message that began the running turn, and what the turn did so far. */
+  #opening = -1
+  #made = 0
+  #failed = 0
+  #files = new Set<string>()
   #inTurn = false
 
   get items(): Item[] {
@@ -85,8 +91,10 @@ export class Folder {
         this.#end(event)
         break
       case 'usage.reported':
-        if (this.#inTurn) this.#usage = { input: event.data.input_tokens, output: event.data.output_tokens }
-        else this.#mark(event)
+        if (this.#inTurn) {
+          this.#usage = { input: event.data.input_tokens, output: event.data.output_tokens }
+          this.#cost += event.data.cost_micros ?? 0
+        } else this.#mark(event)
         break
       case 'plan.updated': {
         const old = this.#items[this.#plan]
@@ -170,6 +178,7 @@ export class Folder {
     }
     switch (event.type) {
       case 'tool.called':
+        this.#made += 1
         // Ids begin anew with each conversation: one that is back is another call.
         if (known !== null && (known.relayed === null || known.arguments !== undefined)) this.#calls.set(call, this.#add(event, { ...fresh, tool: event.data.tool, arguments: event.data.arguments }))
         else put({ tool: event.data.tool, arguments: event.data.arguments })
@@ -178,6 +187,7 @@ export class Folder {
       case 'tool.returned': {
         const ms = known?.ms ?? (known === null ? null : Date.parse(event.at) - Date.parse(known.at))
         put({ content: event.data.content, state: event.data.is_error ? 'error' : 'ok', ms })
+        if (event.data.is_error) this.#failed += 1
         this.#running = this.#running.filter((one) => one !== call)
         break
       }
@@ -210,6 +220,7 @@ export class Folder {
 
   /** A file that changes while a tool is at work was changed by it. */
   #file(event: EventOf<'file.changed'>): boolean {
+    this.#files.add(event.data.path)
     const call = this.#running.at(-1)
     const index = call === undefined ? undefined : this.#calls.get(call)
     const tool = this.#find('tool', index)
@@ -231,7 +242,9 @@ export class Folder {
     this.#inTurn = true
     this.#plan = -1
     this.#usage = null
-    this.#add(event, { kind: 'user', text: prompt, by: by ?? event.actor, tags })
+    this.#cost = this.#made = this.#failed = 0
+    this.#files.clear()
+    this.#opening = this.#add(event, { kind: 'user', text: prompt, by: by ?? event.actor, tags })
   }
 
   #end(event: EventOf<'turn.finished' | 'turn.interrupted'>): void {
@@ -255,9 +268,20 @@ export class Folder {
       uncertain = event.data.uncertain ?? false
     }
     const ms = began === undefined ? null : Date.parse(event.at) - Date.parse(began)
-    this.#add(event, { kind: 'end', title, tone, reason: event.data.reason ?? null, ms, tokens: this.#usage, uncertain })
+    const cost = this.#cost > 0 ? this.#cost : null
+    this.#sumUp(event, ms, cost)
+    this.#add(event, { kind: 'end', title, tone, reason: event.data.reason ?? null, ms, tokens: this.#usage, cost, uncertain })
     this.#inTurn = false
     this.#usage = null
+  }
+
+  /** The turn in numbers, at the message that began it. */
+  #sumUp(event: Event, ms: number | null, cost: number | null): void {
+    const opening = this.#find('user', this.#opening)
+    if (opening === null) return
+    const tokens = this.#usage === null ? null : this.#usage.input + this.#usage.output
+    this.#change(this.#opening, event, { ...opening, turn: { ms, tokens, cost, calls: this.#made, failed: this.#failed, files: this.#files.size } })
+    this.#opening = -1
   }
 
   #guidance(event: EventOf<'guidance.queued' | 'guidance.delivered' | 'guidance.returned' | 'guidance.settled'>): void {

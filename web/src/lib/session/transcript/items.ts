@@ -21,6 +21,18 @@ interface UserItem extends Base {
   by: Actor | null
   /** Why it stands there, where that is not plain. */
   tags: readonly string[]
+  /** What came of the turn that it began, once that is over. */
+  turn?: TurnSum | null
+}
+
+/** A turn in numbers, as far as the log tells. */
+export interface TurnSum {
+  ms: number | null
+  tokens: number | null
+  cost: number | null
+  calls: number
+  failed: number
+  files: number
 }
 
 interface AgentItem extends Base {
@@ -56,6 +68,12 @@ export interface ToolItem extends Base {
   /** Seen on its way through Lanyard. */
   relayed: { server: string | null; channel: string; bytes: number } | null
   files: readonly FileChange[]
+}
+
+/** Calls of one kind in a row, on one line. */
+export interface ToolsItem extends Base {
+  kind: 'tools'
+  calls: readonly ToolItem[]
 }
 
 export interface NoteItem extends Base {
@@ -100,6 +118,7 @@ export interface EndItem extends Base {
   reason: string | null
   ms: number | null
   tokens: { input: number; output: number } | null
+  cost: number | null
   uncertain: boolean
 }
 
@@ -133,6 +152,7 @@ export type Item =
   | AgentItem
   | ThoughtItem
   | ToolItem
+  | ToolsItem
   | NoteItem
   | GateItem
   | PlanItem
@@ -151,6 +171,7 @@ const SHOWN: Record<Item['kind'], Show> = {
   agent: 'messages',
   thought: 'messages',
   tool: 'tools',
+  tools: 'tools',
   plan: 'tools',
   note: 'control',
   gate: 'control',
@@ -184,6 +205,8 @@ function said(item: Item): string {
       return item.text
     case 'tool':
       return `${item.tool} ${JSON.stringify(item.arguments ?? '')} ${typeof item.content === 'string' ? item.content : JSON.stringify(item.content ?? '')}`
+    case 'tools':
+      return item.calls.map(said).join(' ')
     case 'gate':
       return item.entry.title
     case 'plan':

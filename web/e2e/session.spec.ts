@@ -1,0 +1,121 @@
+// The page of a session: its transcript has the screen, Send is in view, and its views have addresses.
+import type { Locator, Page } from '@playwright/test'
+
+import { accessible, expect, fits, openSession, phone, picture, test } from './support/test'
+
+const log = (page: Page): Locator => page.getByRole('group', { name: 'Events' })
+const send = (page: Page): Locator => page.getByRole('button', { name: 'Send', exact: true })
+const message = (page: Page): Locator => page.getByLabel('Message to the agent', { exact: true })
+
+async function share(page: Page): Promise<number> {
+  const box = await log(page).boundingBox()
+  return (box?.height ?? 0) / (page.viewportSize()?.height ?? 1)
+}
+
+test('FND-D8 the transcript has the screen, and Send is in view', async ({ page, daemon }) => {
+  await page.setViewportSize({ width: 1366, height: 768 })
+  const session = daemon.script('A session with a title that is longer than most of them are, so that it has to be cut', '/say! at it\n/wait-file never')
+  await openSession(page, daemon, session)
+  // While a turn runs there is most to show: when a message arrives, and how the turn is cancelled.
+  await expect(page.getByRole('button', { name: 'Cancel turn' })).toBeVisible()
+  await expect(page.getByRole('radiogroup', { name: 'When it arrives' })).toBeVisible()
+  expect(await share(page)).toBeGreaterThanOrEqual(0.6)
+  await expect(send(page)).toBeInViewport({ ratio: 1 })
+  await expect(page.getByRole('heading', { level: 1 })).toBeInViewport({ ratio: 1 })
+  expect(await page.evaluate(() => document.documentElement.scrollHeight - innerHeight)).toBeLessThanOrEqual(0)
+  await accessible(page)
+  await picture(page, 'session-laptop')
+
+  await phone(page)
+  await expect(send(page)).toBeInViewport({ ratio: 1 })
+  expect(await share(page)).toBeGreaterThanOrEqual(0.5)
+  expect((await message(page).boundingBox())?.height).toBeLessThanOrEqual(44)
+  await accessible(page)
+  await picture(page, 'session-one-line-phone')
+})
+
+test('FND-D18 on a phone Enter makes a new line, the composer grows and nothing zooms', async ({ page, daemon }) => {
+  const session = daemon.script('On a phone', '/say! ready')
+  await openSession(page, daemon, session)
+  await expect(log(page).getByText('Completed', { exact: true })).toBeVisible()
+  await phone(page)
+  await message(page).fill('/say! the first line')
+  const before = (await message(page).boundingBox())?.height ?? 0
+  await message(page).press('End')
+  for (let at = 0; at < 4; at++) await message(page).press('Enter')
+  await message(page).pressSequentially('/say! the last line')
+  await expect(message(page)).toHaveValue('/say! the first line\n\n\n\n/say! the last line')
+  expect((await message(page).boundingBox())?.height ?? 0).toBeGreaterThan(before + 40)
+  await expect(send(page)).toBeInViewport({ ratio: 1 })
+  await fits(page)
+  const sizes = await page.locator('input, select, textarea').evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize)))
+  expect(Math.min(...sizes)).toBeGreaterThanOrEqual(16)
+  await page.getByRole('button', { name: 'Options of the message' }).click()
+  await expect(page.getByRole('radiogroup', { name: 'What to write' })).toBeVisible()
+  await send(page).click()
+  await expect(log(page).getByText('the last line', { exact: true })).toBeVisible()
+})
+
+test('FND-D9 a thousand equal calls are one line, and the failed one is open', async ({ page, daemon }) => {
+  const session = daemon.script('Probes', '/say! now\n/repeat 600 /tool probe {"n":1}\n/tool-fail probe no route to host\n/repeat 400 /tool probe {"n":2}\n/say! all probed')
+  await openSession(page, daemon, session)
+  await expect(log(page).getByText('Completed', { exact: true })).toBeVisible()
+  const line = log(page).getByRole('button', { name: /^Ran [\d,]+ tools, 1 failed/ })
+  await expect(line).toBeVisible()
+  expect(await log(page).getByRole('article').count()).toBeLessThan(20)
+  await expect(log(page).getByText('no route to host').first()).toBeVisible()
+  await accessible(page)
+  await picture(page, 'session-folded')
+  await line.click()
+  await expect(line).toHaveAttribute('aria-expanded', 'true')
+  await expect(log(page).locator('.tool')).toHaveCount(100)
+  await log(page).getByRole('button', { name: 'Show 100 more' }).click()
+  await expect(log(page).locator('.tool')).toHaveCount(200)
+})
+
+test('FND-D8 a turn has a head, and the outline goes to it', async ({ page, daemon }) => {
+  const session = daemon.script('Three turns', `/say! the first answer\n${'/say! more\\n\n'.repeat(40)}/usage 1200 80\n/cost 12`)
+  await openSession(page, daemon, session)
+  const first = log(page).getByRole('article', { name: 'Message' }).filter({ hasText: 'the first answer' })
+  await expect(log(page).getByText('Completed', { exact: true })).toBeVisible()
+  await expect(page.getByText('$0.12').first()).toBeAttached()
+  for (const [at, text] of ['/say! the second answer', '/say! the third answer'].entries()) {
+    await message(page).fill(text)
+    await message(page).press('Enter')
+    await expect(log(page).getByText('Completed', { exact: true })).toHaveCount(at + 2)
+  }
+  const last = log(page).getByRole('article', { name: 'Agent' }).filter({ hasText: 'the third answer' })
+  await expect(last).toBeInViewport()
+  await page.getByRole('button', { name: 'Turns', exact: true }).click()
+  const turns = page.getByRole('group', { name: 'Turns' }).getByRole('button')
+  await expect(turns).toHaveCount(3)
+  await expect(turns.first()).toContainText('the third answer')
+  await accessible(page)
+  await picture(page, 'session-turns')
+  await turns.last().click()
+  await expect(first).toBeInViewport()
+  await expect(last).not.toBeInViewport()
+  await expect(first).toContainText('1,280 tokens')
+  await expect(first).toContainText('$0.12')
+})
+
+test('FND-D8 the views of a session have addresses', async ({ page, daemon }) => {
+  const session = daemon.script('Views', '/plan Read | Change\n/plan-done 1\n/say! done')
+  await openSession(page, daemon, session)
+  await expect(log(page).getByText('Completed', { exact: true })).toBeVisible()
+  const views = page.getByRole('navigation', { name: 'Views of the session' })
+  await views.getByRole('link', { name: /^Plan/ }).click()
+  await expect(page).toHaveURL(/\?tab=plan$/)
+  await expect(page.getByText('1 of 2 steps done')).toBeVisible()
+  await expect(log(page)).toBeHidden()
+  await page.reload()
+  await expect(page.getByText('1 of 2 steps done')).toBeVisible()
+  await accessible(page)
+  await views.getByRole('link', { name: /^Changes/ }).click()
+  await expect(page.getByText('No checkpoint of the workspace yet')).toBeVisible()
+  await accessible(page)
+  await views.getByRole('link', { name: /^Family/ }).click()
+  await expect(page).toHaveURL(/\/family$/)
+  await page.getByRole('navigation', { name: 'Views of the session' }).getByRole('link', { name: 'Chat' }).click()
+  await expect(log(page).getByText('Completed', { exact: true })).toBeVisible()
+})
