@@ -13,6 +13,7 @@ export class Pages<P extends Page, T> {
   busy = $state(false)
   next: string | null = $state(null)
   #turn = 0
+  #timer: ReturnType<typeof setTimeout> | null = null
 
   constructor(
     private readonly ask: (cursor: string | null, limit: number) => Promise<P>,
@@ -52,6 +53,16 @@ export class Pages<P extends Page, T> {
   /** Asks again: not while older ones are on the way, and not where that would take some away. */
   stale(): void {
     if (this.head !== null && !this.busy && this.items.length <= this.most) void this.again()
+  }
+
+  /** Asks again, once for all changes within some time; `changes` is what the list depends on, read in an `$effect`. */
+  follow(ms: number, ...changes: readonly unknown[]): void {
+    void changes
+    if (this.head === null) return
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null
+      this.stale()
+    }, ms)
   }
 
   /** Asks again every so often while somebody looks; ends with the answer, for an `$effect`. */
