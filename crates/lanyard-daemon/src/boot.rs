@@ -117,8 +117,7 @@ pub enum BootError {
 pub async fn run(options: Options) -> Result<(), BootError> {
     let system = |what| move |source| BootError::System { what, source };
     let (ends, home) = (Ends::listen().map_err(system("signals"))?, Home::create(&options.home)?);
-    let mut claim = home.claim()?;
-    let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
+    let (mut claim, clock) = (home.claim()?, Arc::new(Clock::from_env().map_err(system("random bits"))?));
     let (store, config) = (open(&home, &clock)?, &options.config.config);
     // The token first: whoever finds the sockets looks for it.
     let (operator, (tcp, socket, address)) = (operator_token(&home)?, listen(&home, &options).await?);

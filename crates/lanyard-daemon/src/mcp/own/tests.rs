@@ -122,8 +122,7 @@ impl Room {
     fn open(rules: Rules, folder: Arc<tempfile::TempDir>) -> Self {
         let path = folder.path().join("journal.db");
         let store: Arc<dyn Store> = Arc::new(SqliteJournal::open(SqliteOptions::at(path)).unwrap());
-        let clock = Arc::new(Clock::from_env().unwrap());
-        let hub = Arc::new(Hub::default());
+        let (clock, hub) = (Arc::new(Clock::from_env().unwrap()), Arc::new(Hub::default()));
         let live = settings(rules);
         let (desk, wishes) = agents(&live);
         let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();

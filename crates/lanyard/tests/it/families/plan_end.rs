@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Output, Stdio};
 
-use lanyard_daemon::failpoint::IN_PLAN_CANCEL;
+use lanyard_base::failpoint::IN_PLAN_CANCEL;
 use serde_json::{Value, json};
 
 use super::kit::{Stage, git, id, until};
