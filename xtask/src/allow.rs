@@ -10,13 +10,13 @@ use anyhow::{Context, Result, bail};
 
 /// One exception and the line it stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct AllowEntry {
     pub(crate) line: usize,
     pub(crate) key: String,
 }
 
 /// Reads a list; a missing file is an empty one.
-pub(crate) fn load(path: &Path) -> Result<Vec<Entry>> {
+pub(crate) fn load(path: &Path) -> Result<Vec<AllowEntry>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -25,8 +25,8 @@ pub(crate) fn load(path: &Path) -> Result<Vec<Entry>> {
     parse(&text).with_context(|| format!("in {}", path.display()))
 }
 
-fn parse(text: &str) -> Result<Vec<Entry>> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn parse(text: &str) -> Result<Vec<AllowEntry>> {
+    let mut entries: Vec<AllowEntry> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -38,7 +38,7 @@ fn parse(text: &str) -> Result<Vec<Entry>> {
         if let Some(first) = entries.iter().find(|entry| entry.key == key) {
             bail!("line {number}: `{key}` is already on line {}", first.line);
         }
-        entries.push(Entry { line: number, key: key.to_owned() });
+        entries.push(AllowEntry { line: number, key: key.to_owned() });
     }
     Ok(entries)
 }
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn comments_and_blank_lines_are_skipped() {
         let entries = parse("# why this file\n\nsrc/big.rs one table, read as a whole\n").unwrap();
-        assert_eq!(entries, [Entry { line: 3, key: "src/big.rs".to_owned() }]);
+        assert_eq!(entries, [AllowEntry { line: 3, key: "src/big.rs".to_owned() }]);
     }
 
     #[test]

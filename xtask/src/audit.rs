@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::allow::{self, Entry};
+use crate::allow::{self, AllowEntry};
 use crate::process;
 
 /// The list of duplicates we live with: `name@version reason…`.
@@ -101,7 +101,7 @@ fn licences<'a>(packages: &[&'a Package]) -> Licences<'a> {
 }
 
 /// Every version line but the newest must be excused; every excuse must be needed.
-fn compare(duplicates: &BTreeMap<String, Vec<String>>, allowed: &[Entry]) -> Vec<String> {
+fn compare(duplicates: &BTreeMap<String, Vec<String>>, allowed: &[AllowEntry]) -> Vec<String> {
     let mut errors = Vec::new();
     let mut needed = BTreeSet::new();
     for (name, lines) in duplicates {
@@ -118,7 +118,7 @@ fn compare(duplicates: &BTreeMap<String, Vec<String>>, allowed: &[Entry]) -> Vec
         }
     }
     for entry in allowed.iter().filter(|entry| !needed.contains(&entry.key)) {
-        let Entry { line, key } = entry;
+        let AllowEntry { line, key } = entry;
         errors.push(format!("{ALLOW}:{line}: `{key}` is no duplicate: remove the line"));
     }
     errors
@@ -142,7 +142,7 @@ mod tests {
             .iter()
             .map(|(name, lines)| ((*name).to_owned(), lines.iter().map(ToString::to_string).collect()))
             .collect();
-        let entry = |(line, key): (usize, &&str)| Entry { line, key: (*key).to_owned() };
+        let entry = |(line, key): (usize, &&str)| AllowEntry { line, key: (*key).to_owned() };
         compare(&duplicates, &(1..).zip(allowed).map(entry).collect::<Vec<_>>())
     }
 

@@ -34,7 +34,7 @@ impl Words {
 
 /// What is known of the one who gets the answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader {
+pub struct AnswerReader {
     pub taste: Taste,
     /// Whether the tool may have promised a structured result.
     pub promised: bool,
@@ -45,7 +45,7 @@ pub struct Reader {
 /// The answer with the words in front, or with nothing but them. Nothing when the answer cannot carry words: the tool
 /// is not done, it asks for input first.
 #[must_use]
-pub fn annotate(answer: &str, words: &Words, reader: Reader) -> Option<String> {
+pub fn annotate(answer: &str, words: &Words, reader: AnswerReader) -> Option<String> {
     if words.is_empty() {
         return Some(answer.to_owned());
     }
@@ -67,7 +67,7 @@ pub fn annotate(answer: &str, words: &Words, reader: Reader) -> Option<String> {
 
 /// The result of a call that was not carried out.
 #[must_use]
-pub fn refusal(text: &str, is_error: bool, reader: Reader) -> String {
+pub fn refusal(text: &str, is_error: bool, reader: AnswerReader) -> String {
     instead(&[block(text)], is_error, reader)
 }
 
@@ -83,13 +83,13 @@ fn block(text: &str) -> String {
 }
 
 /// A result without the original. A client that misses what the tool promised takes it only as an error.
-fn instead(blocks: &[String], is_error: bool, reader: Reader) -> String {
+fn instead(blocks: &[String], is_error: bool, reader: AnswerReader) -> String {
     let is_error = is_error || (reader.promised && reader.taste.validates());
     let kind = if reader.modern { r#""resultType":"complete","# } else { "" };
     format!(r#"{{{kind}"content":[{}],"isError":{is_error}}}"#, blocks.join(","))
 }
 
-fn in_front(result: &str, blocks: &[String], is_error: bool, reader: Reader) -> Option<String> {
+fn in_front(result: &str, blocks: &[String], is_error: bool, reader: AnswerReader) -> Option<String> {
     if json::member(result, "resultType").is_some_and(|kind| kind != "\"complete\"") {
         return None;
     }

@@ -31,7 +31,7 @@ pub use file::{CONFIG_BYTES_MAX, ConfigError, ConfigFile};
 pub use keys::{is_known, known_keys, nearest_key};
 pub use memory::{Embeddings, MemoryConfig, MemorySwitch, SummaryMode};
 pub use notifications::{BodyKind, DESKTOP, Desktop, NotificationSettings, Webhook};
-pub use storage::{Retention, StorageRules, StorageSettings};
+pub use storage::{SessionRetention, StorageRules, StorageSettings};
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -69,7 +69,7 @@ pub struct Config {
     pub features: Features,
     pub memory: MemoryConfig,
     /// When ended sessions are deleted.
-    pub retention: Retention,
+    pub retention: SessionRetention,
     /// How large the journal may grow before people are told.
     pub storage: StorageSettings,
     /// What is taken out of logs.
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(config.notifications.keep_ms, NotificationSettings::default().keep_ms);
         assert!(config.notifications.webhooks.contains_key("example"));
         assert_eq!(config.memory, MemoryConfig::default());
-        assert_eq!(config.retention, Retention::default());
+        assert_eq!(config.retention, SessionRetention::default());
         assert_eq!(config.storage, StorageSettings::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);

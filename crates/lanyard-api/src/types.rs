@@ -44,10 +44,10 @@ pub use control::{
     Stopping,
 };
 pub use families::{
-    AdoptTask, Caller, CancelTask, Child, CompleteTask, Delegation, Deploy, DeployedTasks, DiffCommit,
-    DiffFile, DiscardedTask, Halt, HaltLifted, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan,
-    IdSession, MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask,
-    RunReport, RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
+    AdoptTask, CancelTask, Child, CompleteTask, Delegation, Deploy, DeployedTasks, DiffCommit, DiffFile,
+    DiscardedTask, Halt, HaltLifted, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan, IdSession,
+    MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask, RunReport,
+    RunToken, SendAgain, StackCaller, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
 };
 pub use flows::{
     FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, MergedFlow,

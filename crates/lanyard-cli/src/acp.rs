@@ -25,19 +25,19 @@ use crate::failure::Failure;
 pub(crate) struct Options {
     /// The agent of new sessions; the daemon's default when left out.
     pub(crate) agent: Option<String>,
-    pub(crate) delivery: Delivery,
+    pub(crate) delivery: PromptDelivery,
 }
 
 /// What becomes of a prompt while another turn runs: it is refused, or it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Delivery {
+pub(crate) enum PromptDelivery {
     #[value(hide = true)]
     Reject,
     #[value(name = "next", alias = "queue")]
     Queue,
 }
 
-impl Delivery {
+impl PromptDelivery {
     /// In the API's terms.
     fn wish(self) -> lanyard_core::session::Delivery {
         match self {

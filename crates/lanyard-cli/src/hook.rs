@@ -13,4 +13,4 @@ mod plan;
 pub(crate) use ask::run;
 pub(crate) use input::Harness;
 pub(crate) use install::{Installed, Removed, install, uninstall};
-pub(crate) use plan::{Scope, Target};
+pub(crate) use plan::{HookScope, Target};

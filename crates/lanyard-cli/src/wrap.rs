@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
-use lanyard_api::annotate::{self, Reader, Taste, Words, json};
+use lanyard_api::annotate::{self, AnswerReader, Taste, Words, json};
 use lanyard_api::home::Home;
 use lanyard_client::rpc::{RpcEnvelope, answer_text};
 use lanyard_client::{GivenSession, inside};
@@ -84,7 +84,7 @@ struct Wrap {
     server: String,
     minder: Arc<Minder>,
     /// Calls under way that the daemon was asked about, by the id the client gave.
-    calls: Mutex<HashMap<String, Pending>>,
+    calls: Mutex<HashMap<String, PendingCall>>,
     /// Questions for the list of tools.
     lists: Mutex<HashSet<String>>,
     taste: Mutex<Taste>,
@@ -94,7 +94,7 @@ struct Wrap {
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingCall {
     bound: BoundSession,
     call: Call,
     began: Instant,
@@ -213,7 +213,7 @@ impl Wrap {
         if calls.len() < PENDING_MAX {
             calls.insert(
                 id.get().to_owned(),
-                Pending { bound, call, began: now(), modern: params.meta.is_modern() },
+                PendingCall { bound, call, began: now(), modern: params.meta.is_modern() },
             );
         }
         match hint.and_then(|_| without_hint(line)) {
@@ -264,18 +264,18 @@ impl Wrap {
         }
     }
 
-    fn reader(&self, tool: &str, modern: bool) -> Reader {
+    fn reader(&self, tool: &str, modern: bool) -> AnswerReader {
         let promised = self.promising.lock().as_ref().is_none_or(|tools| tools.contains(tool));
         // A promise that stands must be kept, or an unknown client may refuse the whole answer.
         let taste = match *self.taste.lock() {
             Taste::Unknown if promised => Taste::Unlisted,
             taste @ (Taste::Keeps | Taste::Drops | Taste::Unknown | Taste::Unlisted) => taste,
         };
-        Reader { taste, promised, modern }
+        AnswerReader { taste, promised, modern }
     }
 
-    async fn answer(&self, line: &str, pending: Pending) -> ServerLine {
-        let Pending { bound, call, began, modern } = pending;
+    async fn answer(&self, line: &str, pending: PendingCall) -> ServerLine {
+        let PendingCall { bound, call, began, modern } = pending;
         let returned = Returned {
             is_error: is_error(line),
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),

@@ -31,13 +31,13 @@ mod testing;
 #[cfg(test)]
 mod world_tests;
 
-pub use advance::{Due, Fresh, Looked, Want, conclude, cut_off, due, quality_ended, want};
+pub use advance::{Due, FlowWant, Fresh, Looked, conclude, cut_off, due, quality_ended, want};
 pub use decide::{FlowCommand, GUIDANCE_CHARS_MAX, NewFlow, create, decide};
 pub use event::{Conclusion, FailKind, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 pub use gate::{Choice, Continuation, FlowGate, FlowGateKind, GateAnswered, Probe};
 pub use record::{
-    Check, CheckResult, Flow, FlowKind, FlowState, Invocation, Lease, Pending, Phase, PhaseState, Preserved,
-    Role, Stage, Worked,
+    Check, CheckResult, Flow, FlowKind, FlowPending, FlowRole, FlowState, Invocation, Lease, Phase,
+    PhaseState, Preserved, Stage, Worked,
 };
 pub use refusal::FlowRefusal;
 pub use settings::{Asking, FlowRules, FlowSettings, GateDefault, Hook, QualityCommand, RoleSettings};

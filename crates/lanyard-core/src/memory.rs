@@ -14,8 +14,8 @@ pub mod tag;
 mod properties_tests;
 
 pub use admit::{Admitted, Rule, admit, readable};
-pub use entry::{Entry, NewEntry, Scope, Source, Where};
+pub use entry::{MemoryEntry, MemoryScope, NewEntry, Source, Where};
 pub use policy::{MemoryAsk, MemoryPolicy};
-pub use refusal::Refusal;
+pub use refusal::MemoryRefusal;
 pub use retention::{Retention, RetentionRules};
 pub use tag::{Tag, Tags};

@@ -11,7 +11,7 @@ mod record;
 mod watch;
 
 pub use change::{NotificationChange, NotificationRefusal, SNOOZE_MS_MAX, change, end, repeat, wake};
-pub use delivery::{Delivery, DeliveryState, RetryRules};
+pub use delivery::{DeliveryState, NotificationDelivery, RetryRules};
 pub use quiet::QuietHours;
 pub use record::{NewNotification, Notification, NotificationKind, NotificationStatus, Severity};
 pub use watch::{TURN_KEY, wanted, wanted_of_end, wanted_of_gate, watched_key};

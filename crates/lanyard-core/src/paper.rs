@@ -14,8 +14,8 @@ pub use orphan::{Facts, Liveness, judge, looks_after};
 pub use plan::{Handover, NewPlan, Plan, PlanChange, PlanNote, PlanStatus, Priority};
 pub use progress::{PlanPhase, PlanProgress, StepState};
 pub use prompt::{Bounds, Brief};
-pub use refusal::Refusal;
-pub use seat::Seat;
+pub use refusal::PaperRefusal;
+pub use seat::AgentSeat;
 pub use steps::{NewStep, Step, StepChange, StepKind, Taken};
 
 use crate::text::cut;
@@ -26,29 +26,29 @@ pub const NAME_CHARS_MAX: usize = 200;
 pub const TEXT_CHARS_MAX: usize = 4_000;
 
 /// One line that is there and not too long.
-pub(crate) fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
+pub(crate) fn name(field: &'static str, text: &str) -> Result<(), PaperRefusal> {
     if text.chars().any(char::is_control) {
-        return Err(Refusal::BadText { field });
+        return Err(PaperRefusal::BadText { field });
     }
     words(field, text, NAME_CHARS_MAX)
 }
 
 /// Text that is there and not too long.
-pub(crate) fn words(field: &'static str, text: &str, max: usize) -> Result<(), Refusal> {
+pub(crate) fn words(field: &'static str, text: &str, max: usize) -> Result<(), PaperRefusal> {
     if text.trim().is_empty() {
-        return Err(Refusal::Empty { field });
+        return Err(PaperRefusal::Empty { field });
     }
     if cut(text, max).1 {
-        return Err(Refusal::TooLong { field, max });
+        return Err(PaperRefusal::TooLong { field, max });
     }
     Ok(())
 }
 
 /// Checks an optional field: one line within the length limit.
-pub fn optional(field: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+pub fn optional(field: &'static str, text: Option<&str>) -> Result<(), PaperRefusal> {
     text.map_or(Ok(()), |text| name(field, text))
 }
 
-pub(crate) fn few<T>(field: &'static str, items: &[T], max: usize) -> Result<(), Refusal> {
-    if items.len() > max { Err(Refusal::TooMany { field, max }) } else { Ok(()) }
+pub(crate) fn few<T>(field: &'static str, items: &[T], max: usize) -> Result<(), PaperRefusal> {
+    if items.len() > max { Err(PaperRefusal::TooMany { field, max }) } else { Ok(()) }
 }

@@ -31,7 +31,7 @@ const SECRET_NAMES: [&str; 4] = ["PASSWORD", "PASSWD", "TOKEN", "SECRET"];
 
 /// The secrets that are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum RedactionScope {
     /// Every recognised secret: for output of agents, tools and programs.
     All,
     /// Lanyard's own tokens only: the words of people, which reach the agent from the log as they were said.
@@ -106,7 +106,7 @@ impl Redactor {
     pub fn suspects(&self, text: &[u8]) -> bool {
         self.finder.is_match(text)
             && std::str::from_utf8(text)
-                .is_ok_and(|text| self.next(text, 0, Scope::All, Boundary::Ignored).is_some())
+                .is_ok_and(|text| self.next(text, 0, RedactionScope::All, Boundary::Ignored).is_some())
     }
 
     /// Length of an unfinished text that can be shown: its end may begin a secret, or the prefix of one.
@@ -140,7 +140,7 @@ impl Redactor {
 
     /// The text without its secrets, and how many there were; nothing when there are none.
     #[must_use]
-    pub fn redacted(&self, text: &str, scope: Scope) -> Option<(String, u64)> {
+    pub fn redacted(&self, text: &str, scope: RedactionScope) -> Option<(String, u64)> {
         let mut found = self.next(text, 0, scope, Boundary::Kept)?;
         let (mut out, mut from, mut count) = (String::with_capacity(text.len()), 0, 0);
         loop {
@@ -159,7 +159,7 @@ impl Redactor {
     }
 
     /// Takes the secrets out of every text in a JSON value, and counts them.
-    pub fn redact(&self, value: &mut Value, scope: Scope) -> u64 {
+    pub fn redact(&self, value: &mut Value, scope: RedactionScope) -> u64 {
         match value {
             Value::String(text) => match self.redacted(text, scope) {
                 Some((clean, count)) => {
@@ -174,17 +174,23 @@ impl Redactor {
         }
     }
 
-    fn next(&self, text: &str, mut from: usize, scope: Scope, boundary: Boundary) -> Option<Found<'_>> {
+    fn next(
+        &self,
+        text: &str,
+        mut from: usize,
+        scope: RedactionScope,
+        boundary: Boundary,
+    ) -> Option<Found<'_>> {
         while let Some(hit) = self.finder.find(Input::new(text).range(from..)) {
             let kind = &self.kinds[hit.pattern().as_usize()];
             let end = match kind {
-                Kind::Value(_) if scope == Scope::All => Some(hit.end()),
-                Kind::Shape(shape) if scope == Scope::All || shape.is_own => {
+                Kind::Value(_) if scope == RedactionScope::All => Some(hit.end()),
+                Kind::Shape(shape) if scope == RedactionScope::All || shape.is_own => {
                     let free =
                         boundary == Boundary::Ignored || shape.is_own || starts_word(text, hit.start());
                     (shape.ends)(text, hit.start(), hit.end()).filter(|_| free)
                 }
-                Kind::Custom if scope == Scope::All => {
+                Kind::Custom if scope == RedactionScope::All => {
                     let end = shapes::run(text, hit.end(), shapes::is_word);
                     let free = boundary == Boundary::Ignored || starts_word(text, hit.start());
                     (free && end - hit.end() >= CUSTOM_CHARS_MIN).then_some(end)

@@ -73,8 +73,8 @@ pub use driven::DrivenBy;
 pub use effect::{Effect, react};
 pub use event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
-    InboxEvent, Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent,
-    TurnOutcome,
+    InboxEvent, Opening, PlanEntry, PlanEntryState, Role, Settled, SnapshotReason, TranscriptEvent,
+    TurnEvent, TurnOutcome,
 };
 pub use family::{Lineage, LinkEvents, NewSession, NewWorktree, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};

@@ -40,9 +40,9 @@ pub use crate::tree::{BaseConflict, Captured, Tree, branch_name};
 pub use decide::{NewTask, TaskCommand, create, decide};
 pub use event::{REQUEST_KEY, SPAWN_KEY, TaskCreated, TaskEnvelope, TaskEvent, is_key};
 pub use mail::{Mail, MailFrom, MailKind, MailState, MailTo};
-pub use observe::{Kin, SeenRun, SeenSession, Want, observe, want};
+pub use observe::{Kin, SeenRun, SeenSession, TaskWant, observe, want};
 pub use record::{
-    Ending, Isolation, ParentEnd, Remedies, TASK_SOURCE, Task, TaskResult, TaskRun, TaskSpec, TaskState,
+    Isolation, ParentEnd, Remedies, TASK_SOURCE, Task, TaskEnding, TaskResult, TaskRun, TaskSpec, TaskState,
     WorkerKind, WorkerSource,
 };
 pub use refusal::TaskRefusal;

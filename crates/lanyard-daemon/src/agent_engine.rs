@@ -10,14 +10,14 @@ use lanyard_core::{Outcome, SessionId};
 
 use crate::engine::{Ask, AskError, Engine, Key, Request};
 use crate::hub::{Hub, Preview};
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use lanyard_agents::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure, LiveText};
 
 /// What runners reach of the daemon.
 pub(crate) struct EngineOfAgents {
     pub(crate) engine: Engine,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) notifications: Notifications,
+    pub(crate) notifications: NotificationHandle,
 }
 
 impl AgentEngine for EngineOfAgents {

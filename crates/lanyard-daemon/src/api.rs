@@ -55,12 +55,12 @@ use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
 use crate::engine::Engine;
 use crate::families::Families;
-use crate::flow::Flows;
+use crate::flow::FlowHandle;
 use crate::glances::Glances;
 use crate::hub::Hub;
 use crate::mcp::RelayContext;
 use crate::memory::MemoryContext;
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use crate::presence::{Presence, Seen};
 use crate::reload::Reloader;
 use crate::storage::StorageContext;
@@ -75,7 +75,7 @@ pub use attach::OwnRouter;
 pub use front::Front;
 pub use mutations::{Recorded, Underway};
 pub use openapi::document;
-pub use routes::{Route, router, table};
+pub use routes::{ApiRoute, router, table};
 
 /// What handlers work with.
 pub struct App {
@@ -83,7 +83,7 @@ pub struct App {
     /// Tasks and mail.
     pub families: Families,
     /// Plans that are worked through.
-    pub flows: Flows,
+    pub flows: FlowHandle,
     pub agents: Roster,
     /// Where agents that run are asked for something.
     pub wishes: Wishes,
@@ -116,7 +116,7 @@ pub struct App {
     pub reloader: Arc<Reloader>,
     /// What is counted of continuity.
     pub continuity: Arc<ContinuityCounter>,
-    pub notifications: Notifications,
+    pub notifications: NotificationHandle,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<TokenBook>,

@@ -34,7 +34,7 @@ use crate::intercept;
 use crate::mcp::Gateway;
 use crate::memory::{Keeper, Memory};
 use crate::notice;
-use crate::notifications::{Notifications, Upkeep};
+use crate::notifications::{NotificationHandle, Upkeep};
 use crate::outward::Address;
 use crate::presence::{Presence, Seen};
 use crate::redaction::{given, redactor};
@@ -207,7 +207,7 @@ async fn own_trees(home: &Home, store: &Arc<dyn Store>, clock: &Arc<Clock>, hub:
 fn reloader(
     options: &Options,
     live: &LiveConfig,
-    around: (&Arc<Hub>, &Notifications, &Arc<Clock>),
+    around: (&Arc<Hub>, &NotificationHandle, &Arc<Clock>),
 ) -> Arc<Reloader> {
     Arc::new(Reloader::new(&options.config, options.overrides.clone(), live, around))
 }
@@ -217,10 +217,10 @@ fn flows(
     (engine, store, clock): (&Engine, &Arc<dyn Store>, &Arc<Clock>),
     roster: &Roster,
     options: &Options,
-    notifications: &Notifications,
+    notifications: &NotificationHandle,
     (home, trees): (&Home, &OwnTrees),
     hub: &Arc<Hub>,
-) -> Result<flow::Flows, BootError> {
+) -> Result<flow::FlowHandle, BootError> {
     let place = (home.dir.as_path(), agents::program(), trees);
     let settings = options.config.config.flow.clone();
     for url in settings.hooks.iter().filter_map(|hook| hook.url.as_ref()) {
@@ -228,7 +228,7 @@ fn flows(
         Address::new(url, None).map_err(|what| BootError::Hook(format!("`url`: {what}")))?;
     }
     let tools = flow::Tools::new(engine, store, clock, roster, settings, notifications, place);
-    Ok(flow::Flows::start(tools, hub)?)
+    Ok(flow::FlowHandle::start(tools, hub)?)
 }
 
 /// The operator's token, made at the first start.
@@ -278,10 +278,10 @@ fn notifications(
     (engine, store, clock): (&Engine, &Arc<dyn Store>, &Arc<Clock>),
     config: &Config,
     continuity: &ContinuityCounter,
-) -> Result<Notifications, BootError> {
+) -> Result<NotificationHandle, BootError> {
     lanyard_base::environment::keep_private(config.notifications.secret_variables());
     let settings = &config.notifications;
-    let notifications = Notifications::open(store.clone(), engine.sink(), clock.clone(), settings)?;
+    let notifications = NotificationHandle::open(store.clone(), engine.sink(), clock.clone(), settings)?;
     if let Err(error) = notifications.recall_alerts(continuity) {
         tracing::warn!(%error, "what was told of continuity cannot be read");
     }
@@ -356,7 +356,11 @@ fn addresses(home: &Home, address: SocketAddr, tokens: &Arc<TokenBook>, config: 
     Addresses::new(address, home, Arc::new(move |session, run| tokens.of_session(session, run)), config)
 }
 
-fn engine_of_agents(engine: &Engine, hub: &Arc<Hub>, notifications: &Notifications) -> Arc<dyn AgentEngine> {
+fn engine_of_agents(
+    engine: &Engine,
+    hub: &Arc<Hub>,
+    notifications: &NotificationHandle,
+) -> Arc<dyn AgentEngine> {
     let (engine, hub, notifications) = (engine.clone(), hub.clone(), notifications.clone());
     Arc::new(EngineOfAgents { engine, hub, notifications })
 }

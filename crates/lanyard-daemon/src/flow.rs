@@ -31,7 +31,7 @@ use tokio::task::JoinHandle;
 use crate::approvals;
 use crate::engine::{AskError, Engine, incarnation};
 use crate::hub::{Hub, Of, Over};
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use crate::refusal::{Stated, refuses};
 use crate::trees::OwnTrees;
 pub(crate) use begin::Beginning;
@@ -64,7 +64,7 @@ pub(crate) struct Tools {
     settings: FlowSettings,
     /// This incarnation of the daemon.
     holder: String,
-    notifications: Notifications,
+    notifications: NotificationHandle,
 }
 
 impl Tools {
@@ -74,7 +74,7 @@ impl Tools {
         clock: &Arc<Clock>,
         agents: &Roster,
         settings: FlowSettings,
-        notifications: &Notifications,
+        notifications: &NotificationHandle,
         (data, program, trees): (&Path, PathBuf, &OwnTrees),
     ) -> Self {
         Self {
@@ -143,7 +143,7 @@ struct Order {
 }
 
 /// A driver, from outside.
-struct Seat {
+struct DriverHandle {
     orders: mpsc::Sender<Order>,
     /// Something about one of its sessions is different.
     poke: Arc<Notify>,
@@ -152,7 +152,7 @@ struct Seat {
 
 #[derive(Default)]
 struct Desk {
-    seats: HashMap<FlowId, Seat>,
+    seats: HashMap<FlowId, DriverHandle>,
     /// Whose sessions these are.
     sessions: HashMap<SessionId, Arc<Notify>>,
     /// What tells drivers of changes.
@@ -171,15 +171,15 @@ struct Inner {
 
 /// A handle to all flows; clones share it.
 #[derive(Clone)]
-pub struct Flows(Arc<Inner>);
+pub struct FlowHandle(Arc<Inner>);
 
-impl std::fmt::Debug for Flows {
+impl std::fmt::Debug for FlowHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Flows").finish_non_exhaustive()
     }
 }
 
-impl Flows {
+impl FlowHandle {
     /// Starts the drivers of all flows that are not over, and what tells them of changes.
     pub(crate) fn start(tools: Tools, hub: &Arc<Hub>) -> Result<Self, StoreError> {
         let inner = Inner {
@@ -228,7 +228,7 @@ impl Flows {
         }
         let driver = Driver::new(self.clone(), flow, outlet, poke.clone());
         let task = tokio::spawn(driver.run());
-        desk.seats.insert(id, Seat { orders, poke, task });
+        desk.seats.insert(id, DriverHandle { orders, poke, task });
     }
 
     /// Hands an order to the flow's driver; gives it back when there is none.
@@ -347,7 +347,7 @@ impl Flows {
     }
 
     pub(crate) async fn stop(&self) {
-        let (seats, watching): (Vec<Seat>, _) = {
+        let (seats, watching): (Vec<DriverHandle>, _) = {
             let mut desk = self.desk();
             desk.closing = true;
             (desk.seats.drain().map(|(_, seat)| seat).collect(), desk.watching.take())
@@ -374,7 +374,7 @@ impl Flows {
     }
 }
 
-async fn watch(flows: Flows, hub: Arc<Hub>) {
+async fn watch(flows: FlowHandle, hub: Arc<Hub>) {
     loop {
         let changes = hub.changes(Of::Structure);
         // What changed before anybody watched is looked at whole.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lanyard_api::types::{Glance, GlanceCall, HourlyCost};
 use lanyard_core::journal::Row;
 use lanyard_core::session::{
-    Envelope, Event, LastToolCall, MessageBreaks, PlanStatus, Role, TranscriptEvent, TurnEvent,
+    Envelope, Event, LastToolCall, MessageBreaks, PlanEntryState, Role, TranscriptEvent, TurnEvent,
 };
 use lanyard_core::text::{cut, one_line, telling};
 use lanyard_core::{SessionId, Timestamp};
@@ -185,7 +185,7 @@ impl GlanceFold {
             }
             TranscriptEvent::Planned { entries } => {
                 self.glance.steps = entries.len() as u64;
-                let done = entries.iter().filter(|entry| entry.status == PlanStatus::Completed);
+                let done = entries.iter().filter(|entry| entry.status == PlanEntryState::Completed);
                 self.glance.steps_done = done.count() as u64;
             }
             TranscriptEvent::FileChanged { path, added, removed } => {

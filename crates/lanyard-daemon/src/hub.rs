@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use lanyard_core::SessionId;
 use lanyard_core::redact::Redactor;
-use lanyard_store::Entry;
+use lanyard_store::EventEntry;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -25,7 +25,7 @@ use crate::redaction::Redaction;
 
 pub(crate) use beside::{BEAT, Preview, control};
 pub(crate) use changes::{Changes, Of, Over};
-pub use reader::Reader;
+pub use reader::EventReader;
 pub(crate) use records_head::RecordsHead;
 use ring::{Chunk, Ring};
 
@@ -79,7 +79,7 @@ impl Hub {
     }
 
     /// Passes committed events on. Called by the engine; never waits for a reader.
-    pub fn publish(&self, entries: &[Entry]) {
+    pub fn publish(&self, entries: &[EventEntry]) {
         self.touch(Of::All, entries.iter().map(|entry| entry.session));
         if self.observed.load(Ordering::Acquire) == 0 {
             return;
@@ -166,7 +166,7 @@ impl Hub {
 
     /// From here on, what is committed in this session reaches the place.
     #[must_use]
-    pub fn join(self: &Arc<Self>, session: SessionId, want: Want) -> Place {
+    pub fn join(self: &Arc<Self>, session: SessionId, want: ReaderWant) -> TopicPlace {
         let mut topics = self.topics.write();
         let topic = topics.entry(session).or_insert_with(|| {
             self.observed.fetch_add(1, Ordering::AcqRel);
@@ -179,16 +179,16 @@ impl Hub {
         });
         let mut ring = topic.ring();
         ring.readers += 1;
-        ring.watchers += usize::from(want == Want::All);
+        ring.watchers += usize::from(want == ReaderWant::All);
         drop(ring);
         self.readers.fetch_add(1, Ordering::Relaxed);
-        Place { hub: self.clone(), topic: topic.clone(), want }
+        TopicPlace { hub: self.clone(), topic: topic.clone(), want }
     }
 }
 
 /// What a reader gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Want {
+pub enum ReaderWant {
     /// The log alone.
     Events,
     /// The log, and what stands beside it: previews, presence, and a word when it fell far behind.
@@ -197,19 +197,19 @@ pub enum Want {
 
 /// A reader's place at a session. The last one to leave takes the topic with it.
 #[derive(Debug)]
-pub struct Place {
+pub struct TopicPlace {
     hub: Arc<Hub>,
     topic: Arc<Topic>,
-    want: Want,
+    want: ReaderWant,
 }
 
-impl Drop for Place {
+impl Drop for TopicPlace {
     fn drop(&mut self) {
         self.hub.readers.fetch_sub(1, Ordering::Relaxed);
         let mut topics = self.hub.topics.write();
         let mut ring = self.topic.ring();
         ring.readers -= 1;
-        ring.watchers -= usize::from(self.want == Want::All);
+        ring.watchers -= usize::from(self.want == ReaderWant::All);
         if ring.readers == 0 {
             topics.remove(&self.topic.session);
             self.hub.observed.fetch_sub(1, Ordering::AcqRel);

@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use lanyard_api::config::NotificationSettings;
 use lanyard_core::notification::{
-    Delivery, NewNotification, Notification, NotificationChange, NotificationRefusal, NotificationStatus,
-    change, end, repeat,
+    NewNotification, Notification, NotificationChange, NotificationDelivery, NotificationRefusal,
+    NotificationStatus, change, end, repeat,
 };
 use lanyard_core::{Actor, DeliveryId, NotificationId, SessionId, refusals};
 use lanyard_store::{
@@ -79,7 +79,7 @@ pub(crate) struct Bulked {
 
 /// The one place that decides about notifications; the engine commits them. Clones share it.
 #[derive(Clone)]
-pub struct Notifications {
+pub struct NotificationHandle {
     inner: Arc<Inner>,
 }
 
@@ -103,13 +103,13 @@ struct Inner {
     again: Mutex<BTreeSet<SessionId>>,
 }
 
-impl std::fmt::Debug for Notifications {
+impl std::fmt::Debug for NotificationHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Notifications").field("targets", &self.targets()).finish_non_exhaustive()
     }
 }
 
-impl Notifications {
+impl NotificationHandle {
     pub(crate) fn open(
         store: Arc<dyn Store>,
         sink: impl Fn(RecordBatch) -> Result<(), String> + Send + Sync + 'static,
@@ -292,7 +292,10 @@ impl Notifications {
     }
 
     /// How those to one notification went.
-    pub(crate) fn deliveries(&self, id: NotificationId) -> Result<Vec<Delivery>, NotificationError> {
+    pub(crate) fn deliveries(
+        &self,
+        id: NotificationId,
+    ) -> Result<Vec<NotificationDelivery>, NotificationError> {
         let filter = DeliveryFilter { notification: Some(id), ..DeliveryFilter::default() };
         Ok(self.inner.store.deliveries(&filter, DELIVERIES_MAX)?)
     }
@@ -323,12 +326,12 @@ impl Notifications {
     }
 
     /// To everyone who takes it.
-    fn deliveries_of(&self, made: &Notification) -> Vec<Delivery> {
+    fn deliveries_of(&self, made: &Notification) -> Vec<NotificationDelivery> {
         let now = self.inner.clock.now();
         let targets = self.targets();
         let takers = targets.takers(made);
         let id = || DeliveryId::mint(now, self.inner.clock.random());
-        takers.map(|name| Delivery::new(id(), made.id, name.to_owned(), now)).collect()
+        takers.map(|name| NotificationDelivery::new(id(), made.id, name.to_owned(), now)).collect()
     }
 
     /// Numbers the changes, writes them, and tells those who wait.
@@ -336,7 +339,7 @@ impl Notifications {
         &self,
         last: &mut MutexGuard<'_, u64>,
         mut notifications: Vec<Notification>,
-        deliveries: Vec<Delivery>,
+        deliveries: Vec<NotificationDelivery>,
     ) -> Result<(), NotificationError> {
         if notifications.is_empty() && deliveries.is_empty() {
             return Ok(());

@@ -70,7 +70,7 @@ pub struct ConnectionTaken(pub ConnectionId);
 
 /// Keeps a connection present. Dropped, it has left.
 #[derive(Debug)]
-pub struct Seat {
+pub struct PresenceGuard {
     presence: Arc<Presence>,
     session: SessionId,
     number: u64,
@@ -87,7 +87,7 @@ impl Presence {
         self: &Arc<Self>,
         session: SessionId,
         guest: PresentConnection,
-    ) -> Result<Seat, ConnectionTaken> {
+    ) -> Result<PresenceGuard, ConnectionTaken> {
         let mut rooms = self.rooms();
         if rooms.owner(session, guest.connection).is_some_and(|owner| *owner != guest.actor) {
             return Err(ConnectionTaken(guest.connection));
@@ -98,7 +98,7 @@ impl Presence {
         rooms.changed.insert(session);
         drop(rooms);
         self.wake.notify_one();
-        Ok(Seat { presence: self.clone(), session, number })
+        Ok(PresenceGuard { presence: self.clone(), session, number })
     }
 
     /// A client that is not attached shows that it is there: it claims the lease or writes under it over plain HTTP.
@@ -265,14 +265,14 @@ impl Room {
     }
 }
 
-impl Seat {
+impl PresenceGuard {
     #[must_use]
     pub const fn session(&self) -> SessionId {
         self.session
     }
 }
 
-impl Drop for Seat {
+impl Drop for PresenceGuard {
     fn drop(&mut self) {
         let now = self.presence.clock.now();
         self.presence.rooms().leave(self.session, self.number, now);

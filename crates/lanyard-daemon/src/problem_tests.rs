@@ -197,7 +197,7 @@ fn turn_refusals() -> Vec<Refusal> {
         Refusal::ClientTurnConflict { turn },
         Refusal::TurnUncertain { turn },
         Refusal::TurnNotRepeatable { turn, status: TurnStatus::Completed },
-        Refusal::Memory(memory::Refusal::Wider { of: "the session's" }),
+        Refusal::Memory(memory::MemoryRefusal::Wider { of: "the session's" }),
     ]
 }
 
@@ -211,7 +211,7 @@ fn tasks(page: &mut Page) {
         TaskRefusal::Blocked { task, on, state: TaskState::Running },
         TaskRefusal::Cycle { tasks: vec![task, on] },
         TaskRefusal::ChatNeedsSession,
-        TaskRefusal::Paper(paper::Refusal::Empty { field: "title" }),
+        TaskRefusal::Paper(paper::PaperRefusal::Empty { field: "title" }),
     ] {
         page.both(|| FamilyError::Task(refusal.clone()));
     }
@@ -311,19 +311,19 @@ fn flows(page: &mut Page) {
 fn plans(page: &mut Page) {
     page.section("Plans and their text");
     for refusal in [
-        paper::Refusal::Missing { field: "title" },
-        paper::Refusal::Empty { field: "title" },
-        paper::Refusal::TooLong { field: "title", max: 200 },
-        paper::Refusal::TooMany { field: "steps", max: 100 },
-        paper::Refusal::BadText { field: "title" },
-        paper::Refusal::Transition { from: PlanStatus::Draft, to: PlanStatus::Paused },
-        paper::Refusal::StepsOpen { open: 2 },
-        paper::Refusal::NoSuchPhase { phase: "c".to_owned(), phases: texts(&["a", "b"]) },
-        paper::Refusal::NoSuchPhase { phase: "c".to_owned(), phases: Vec::new() },
-        paper::Refusal::Archived,
-        paper::Refusal::NoSuchStep { step: 3 },
-        paper::Refusal::StepTaken { step: 3, by: session(2) },
-        paper::Refusal::StepDone { step: 3 },
+        paper::PaperRefusal::Missing { field: "title" },
+        paper::PaperRefusal::Empty { field: "title" },
+        paper::PaperRefusal::TooLong { field: "title", max: 200 },
+        paper::PaperRefusal::TooMany { field: "steps", max: 100 },
+        paper::PaperRefusal::BadText { field: "title" },
+        paper::PaperRefusal::Transition { from: PlanStatus::Draft, to: PlanStatus::Paused },
+        paper::PaperRefusal::StepsOpen { open: 2 },
+        paper::PaperRefusal::NoSuchPhase { phase: "c".to_owned(), phases: texts(&["a", "b"]) },
+        paper::PaperRefusal::NoSuchPhase { phase: "c".to_owned(), phases: Vec::new() },
+        paper::PaperRefusal::Archived,
+        paper::PaperRefusal::NoSuchStep { step: 3 },
+        paper::PaperRefusal::StepTaken { step: 3, by: session(2) },
+        paper::PaperRefusal::StepDone { step: 3 },
     ] {
         page.both(|| FamilyError::Task(refusal.clone().into()));
     }
@@ -354,7 +354,7 @@ fn plans(page: &mut Page) {
         Fault::KeyTwice { key: "a".to_owned() },
         Fault::UnknownKey { key: "a".to_owned() },
         Fault::Cycle { keys: texts(&["a", "b"]) },
-        Fault::Paper(paper::Refusal::Empty { field: "title" }),
+        Fault::Paper(paper::PaperRefusal::Empty { field: "title" }),
     ] {
         page.row(fault.code(), 422, &fault.to_string(), &fault.advice());
     }
@@ -363,14 +363,14 @@ fn plans(page: &mut Page) {
 fn memories(page: &mut Page) {
     page.section("Memory");
     let core = [
-        memory::Refusal::BadTag { tag: "a,b".to_owned() },
-        memory::Refusal::Empty { field: "text" },
-        memory::Refusal::TooLong { field: "text", max: 10_000 },
-        memory::Refusal::TooMany { field: "tags", max: 16 },
-        memory::Refusal::BadText { field: "name" },
-        memory::Refusal::Wider { of: "the session's" },
+        memory::MemoryRefusal::BadTag { tag: "a,b".to_owned() },
+        memory::MemoryRefusal::Empty { field: "text" },
+        memory::MemoryRefusal::TooLong { field: "text", max: 10_000 },
+        memory::MemoryRefusal::TooMany { field: "tags", max: 16 },
+        memory::MemoryRefusal::BadText { field: "name" },
+        memory::MemoryRefusal::Wider { of: "the session's" },
     ];
-    let rules = Rule::ALL.into_iter().map(memory::Refusal::Forbidden);
+    let rules = Rule::ALL.into_iter().map(memory::MemoryRefusal::Forbidden);
     for refusal in core.into_iter().chain(rules) {
         page.both(|| MemoryError::Refused(refusal.clone()));
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lanyard_api::agents::settings::McpSettings;
 use lanyard_api::config::{Config, RedactionConfig};
 use lanyard_core::flow::FlowEvent;
-use lanyard_core::redact::{Redactor, Scope, Wanted};
+use lanyard_core::redact::{RedactionScope, Redactor, Wanted};
 use lanyard_core::session::{Envelope, Event, TurnEvent};
 use lanyard_core::task::{MailFrom, TaskEvent};
 use lanyard_core::{Actor, ActorKind};
@@ -62,7 +62,7 @@ impl Redaction {
         self.taken.fetch_add(secrets, Ordering::Relaxed);
     }
 
-    pub(crate) fn text(&self, text: String, scope: Scope) -> String {
+    pub(crate) fn text(&self, text: String, scope: RedactionScope) -> String {
         match self.redactor().and_then(|redactor| redactor.redacted(&text, scope)) {
             Some((clean, count)) => {
                 self.count(count);
@@ -73,7 +73,11 @@ impl Redaction {
     }
 
     /// An event of another log than a session's, without its secrets.
-    pub(crate) fn event<T: Serialize + DeserializeOwned>(&self, event: T, scope: Scope) -> Result<T, String> {
+    pub(crate) fn event<T: Serialize + DeserializeOwned>(
+        &self,
+        event: T,
+        scope: RedactionScope,
+    ) -> Result<T, String> {
         let Some(redactor) = self.redactor() else { return Ok(event) };
         let body = serde_json::to_vec(&event).map_err(|error| error.to_string())?;
         if !redactor.suspects(&body) {
@@ -102,24 +106,24 @@ pub(crate) fn redact(redactor: &Redactor, envelope: &mut Envelope) -> Result<u64
 
 /// The words of people are read from the log by those who bring them to the agent: they stay as they were said, but for
 /// Lanyard's own tokens, which no agent needs.
-fn scope(event: &Event) -> Scope {
+fn scope(event: &Event) -> RedactionScope {
     match event {
         Event::Turn(TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. })
         | Event::Transcript(_)
         | Event::Run(_)
-        | Event::Gate(_) => Scope::All,
+        | Event::Gate(_) => RedactionScope::All,
         Event::Turn(TurnEvent::Started { .. } | TurnEvent::CancelRequested { .. })
         | Event::Change(_)
         | Event::Inbox(_)
         | Event::Context(_)
         | Event::Control(_)
-        | Event::Writer(_) => Scope::OwnTokens,
+        | Event::Writer(_) => RedactionScope::OwnTokens,
     }
 }
 
 /// What a task is asked to do reaches its agent from the log and stays as it was said; names of branches and folders are
 /// used as they are.
-pub(crate) fn of_task(event: &TaskEvent) -> Scope {
+pub(crate) fn of_task(event: &TaskEvent) -> RedactionScope {
     match event {
         TaskEvent::Interrupted { .. }
         | TaskEvent::Paused { .. }
@@ -127,7 +131,7 @@ pub(crate) fn of_task(event: &TaskEvent) -> Scope {
         | TaskEvent::Reported { .. }
         | TaskEvent::CaptureFailed { .. }
         | TaskEvent::Ended { .. }
-        | TaskEvent::Remedied { .. } => Scope::All,
+        | TaskEvent::Remedied { .. } => RedactionScope::All,
         TaskEvent::Created(_)
         | TaskEvent::Edited { .. }
         | TaskEvent::Deployed { .. }
@@ -142,17 +146,17 @@ pub(crate) fn of_task(event: &TaskEvent) -> Scope {
         | TaskEvent::Merged { .. }
         | TaskEvent::TreeRemoved {}
         | TaskEvent::Discarded { .. }
-        | TaskEvent::Adopted { .. } => Scope::OwnTokens,
+        | TaskEvent::Adopted { .. } => RedactionScope::OwnTokens,
     }
 }
 
 /// A person's message reaches the agent as it was written; a message of an agent is read by others.
-pub(crate) fn of_mail(from: &MailFrom) -> Scope {
-    if from.operator { Scope::OwnTokens } else { Scope::All }
+pub(crate) fn of_mail(from: &MailFrom) -> RedactionScope {
+    if from.operator { RedactionScope::OwnTokens } else { RedactionScope::All }
 }
 
 /// The same of a flow: what its agents and checks say is redacted, what its people say is not.
-pub(crate) fn of_flow(event: &FlowEvent) -> Scope {
+pub(crate) fn of_flow(event: &FlowEvent) -> RedactionScope {
     match event {
         FlowEvent::Asked { .. }
         | FlowEvent::Concluded { .. }
@@ -162,7 +166,7 @@ pub(crate) fn of_flow(event: &FlowEvent) -> Scope {
         | FlowEvent::ContinuationWithdrawn { .. }
         | FlowEvent::SessionReleased { .. }
         | FlowEvent::Ended { .. }
-        | FlowEvent::Hooked { .. } => Scope::All,
+        | FlowEvent::Hooked { .. } => RedactionScope::All,
         FlowEvent::Created(_)
         | FlowEvent::Leased { .. }
         | FlowEvent::TreeMade { .. }
@@ -173,15 +177,15 @@ pub(crate) fn of_flow(event: &FlowEvent) -> Scope {
         | FlowEvent::GateAnswered { .. }
         | FlowEvent::SessionPreserved { .. }
         | FlowEvent::Settled { .. }
-        | FlowEvent::Resumed {} => Scope::OwnTokens,
+        | FlowEvent::Resumed {} => RedactionScope::OwnTokens,
     }
 }
 
 /// Text that people wrote is kept, except for Lanyard's own tokens.
-pub(crate) fn by(actor: &Actor) -> Scope {
+pub(crate) fn by(actor: &Actor) -> RedactionScope {
     match actor.kind {
-        ActorKind::Operator | ActorKind::Observer => Scope::OwnTokens,
-        ActorKind::Agent | ActorKind::System => Scope::All,
+        ActorKind::Operator | ActorKind::Observer => RedactionScope::OwnTokens,
+        ActorKind::Agent | ActorKind::System => RedactionScope::All,
     }
 }
 
@@ -238,6 +242,6 @@ mod tests {
     #[test]
     fn without_a_redactor_nothing_changes() {
         let key = format!("ghp_{}", "a1B2".repeat(9));
-        assert_eq!(Redaction::default().text(key.clone(), Scope::All), key);
+        assert_eq!(Redaction::default().text(key.clone(), RedactionScope::All), key);
     }
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use lanyard_api::config::{Config, ConfigError, ConfigFile, changes};
 use lanyard_api::types::{ConfigState, Reloaded};
-use lanyard_core::redact::Scope;
+use lanyard_core::redact::RedactionScope;
 use parking_lot::Mutex;
 
 use crate::hub::Hub;
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use crate::redaction::{given, redactor};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
@@ -57,7 +57,7 @@ struct FileStamp {
 pub struct Reloader {
     live: LiveConfig,
     hub: Arc<Hub>,
-    notifications: Notifications,
+    notifications: NotificationHandle,
     clock: Arc<Clock>,
     overrides: Overrides,
     /// Held while a reload is made, so that two of them are one after the other.
@@ -88,7 +88,7 @@ impl Reloader {
         file: &ConfigFile,
         overrides: Overrides,
         live: &LiveConfig,
-        (hub, notifications, clock): (&Arc<Hub>, &Notifications, &Arc<Clock>),
+        (hub, notifications, clock): (&Arc<Hub>, &NotificationHandle, &Arc<Clock>),
     ) -> Self {
         let shown = ConfigState {
             path: file.path.display().to_string(),
@@ -121,7 +121,7 @@ impl Reloader {
         let path = known.shown.path.clone();
         let done = self.read(&mut known, Path::new(&path)).and_then(|file| self.take_up(&mut known, file));
         // The text of a config may hold secrets, and who sees a daemon's state need not be who may read the file.
-        let done = done.map_err(|why| self.hub.redaction.text(why, Scope::All));
+        let done = done.map_err(|why| self.hub.redaction.text(why, RedactionScope::All));
         match &done {
             Ok(done) => {
                 known.shown.error = None;

@@ -61,12 +61,12 @@ pub(crate) async fn serve(
                 Ok((stream, _)) => {
                     // Events are small and must not wait for each other.
                     let _ = stream.set_nodelay(true);
-                    connection(stream, Via::Tcp, &front, Place::new(permit, &ending, patience));
+                    connection(stream, Via::Tcp, &front, ConnectionSlot::new(permit, &ending, patience));
                 }
                 Err(error) => pause(&error).await,
             },
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => connection(stream, Via::Socket, &front, Place::new(permit, &ending, patience)),
+                Ok((stream, _)) => connection(stream, Via::Socket, &front, ConnectionSlot::new(permit, &ending, patience)),
                 Err(error) => pause(&error).await,
             },
             _ = &mut closing => break,
@@ -81,14 +81,14 @@ pub(crate) async fn serve(
 
 /// A connection's place. Whoever keeps it is counted, and waited for when the daemon ends: a WebSocket takes it along.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     _permit: Arc<OwnedSemaphorePermit>,
     ending: watch::Receiver<()>,
     /// How long its socket may take nothing.
     patience: Duration,
 }
 
-impl Place {
+impl ConnectionSlot {
     fn new(permit: OwnedSemaphorePermit, ending: &watch::Sender<()>, patience: Duration) -> Self {
         Self { _permit: Arc::new(permit), ending: ending.subscribe(), patience }
     }
@@ -103,7 +103,7 @@ fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     via: Via,
     front: &Arc<impl Respond>,
-    place: Place,
+    place: ConnectionSlot,
 ) {
     let front = front.clone();
     let (mut ending, patience) = (place.ending.clone(), place.patience);

@@ -1,9 +1,9 @@
 //! Papers on the shelf: plans and seats, read and written whole. A change is made from the version that
 //! was read, and made again when somebody else's came first.
 
-use lanyard_core::paper::{Plan, Seat};
+use lanyard_core::paper::{AgentSeat, Plan};
 use lanyard_core::{PlanId, SessionId, Timestamp};
-use lanyard_store::{Paper, Place, Put, Store};
+use lanyard_store::{Paper, PaperKey, Put, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -19,8 +19,8 @@ const TRIES_MAX: u32 = 16;
 pub(crate) const PLAN: &str = "plan";
 pub(crate) const SEAT: &str = "seat";
 
-pub(crate) fn place(kind: &str, workspace: &str, key: impl Into<String>) -> Place {
-    Place { kind: kind.to_owned(), workspace: workspace.to_owned(), key: key.into() }
+pub(crate) fn place(kind: &str, workspace: &str, key: impl Into<String>) -> PaperKey {
+    PaperKey { kind: kind.to_owned(), workspace: workspace.to_owned(), key: key.into() }
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(paper: &Paper) -> Result<T, Refused> {
@@ -83,17 +83,17 @@ pub(crate) fn plan(store: &dyn Store, workspace: &str, name: &str) -> Result<Pla
     })
 }
 
-pub(crate) fn seat(store: &dyn Store, workspace: &str, session: SessionId) -> Result<Seat, Refused> {
+pub(crate) fn seat(store: &dyn Store, workspace: &str, session: SessionId) -> Result<AgentSeat, Refused> {
     match store.paper(&place(SEAT, workspace, session.to_string()))? {
         Some(paper) => decode(&paper),
-        None => Ok(Seat::of(session)),
+        None => Ok(AgentSeat::of(session)),
     }
 }
 
 /// Writes something new. Refused when there is one already.
 pub(crate) fn create<T: Serialize>(
     store: &dyn Store,
-    place: &Place,
+    place: &PaperKey,
     now: Timestamp,
     value: &T,
 ) -> Result<u64, Refused> {
@@ -111,7 +111,7 @@ pub(crate) fn create<T: Serialize>(
 /// change is refused or leaves everything as it was.
 pub(crate) fn amend<T, R>(
     store: &dyn Store,
-    place: &Place,
+    place: &PaperKey,
     now: Timestamp,
     fresh: impl Fn() -> Result<T, Refused>,
     mut change: impl FnMut(&mut T) -> Result<R, Refused>,
@@ -156,8 +156,8 @@ pub(crate) fn amend_seat<R>(
     workspace: &str,
     session: SessionId,
     now: Timestamp,
-    change: impl FnMut(&mut Seat) -> Result<R, Refused>,
+    change: impl FnMut(&mut AgentSeat) -> Result<R, Refused>,
 ) -> Result<R, Refused> {
     let here = place(SEAT, workspace, session.to_string());
-    Ok(amend(store, &here, now, || Ok(Seat::of(session)), change)?.1)
+    Ok(amend(store, &here, now, || Ok(AgentSeat::of(session)), change)?.1)
 }

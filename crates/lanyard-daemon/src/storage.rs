@@ -27,7 +27,7 @@ use crate::auth::TokenBook;
 use crate::engine::Engine;
 use crate::hub::Hub;
 use crate::mcp::Gateway;
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
@@ -44,6 +44,6 @@ pub(crate) struct StorageContext {
     pub(crate) trees: OwnTrees,
     pub(crate) checkpoints: CheckpointStore,
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) notifications: Notifications,
+    pub(crate) notifications: NotificationHandle,
     pub(crate) tokens: Arc<TokenBook>,
 }

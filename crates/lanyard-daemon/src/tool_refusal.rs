@@ -21,7 +21,7 @@ impl Refused {
     }
 
     pub(crate) fn missing(field: &'static str) -> Self {
-        paper::Refusal::Missing { field }.into()
+        paper::PaperRefusal::Missing { field }.into()
     }
 
     pub(crate) fn no_session() -> Self {
@@ -56,7 +56,7 @@ impl Refused {
     }
 }
 
-refuses!(paper::Refusal);
+refuses!(paper::PaperRefusal);
 
 impl<E: Refuses> From<E> for Refused {
     fn from(refusal: E) -> Self {

@@ -13,7 +13,7 @@ use lanyard_core::journal::Row;
 use lanyard_core::task::Tree;
 use lanyard_core::{Actor, SessionId};
 use lanyard_git::worktree::{self, SetupFile, WorktreeError};
-use lanyard_store::{Filter, Place, Store, StoreError};
+use lanyard_store::{Filter, PaperKey, Store, StoreError};
 
 use crate::redaction::Redaction;
 use lanyard_agents::runs::Runs;
@@ -150,9 +150,9 @@ impl OwnTrees {
     }
 }
 
-fn trust(file: &SetupFile) -> Place {
+fn trust(file: &SetupFile) -> PaperKey {
     let workspace = file.repository.to_string_lossy().into_owned();
-    Place { kind: TRUST.to_owned(), workspace, key: file.hash.clone() }
+    PaperKey { kind: TRUST.to_owned(), workspace, key: file.hash.clone() }
 }
 
 /// Runs git on a blocking thread.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use lanyard_core::session::{Envelope, NewSession, create};
 use lanyard_core::{Actor, Limits, Session, SessionId, Timestamp};
-use lanyard_store::{Batch, Entry, Journal, SqliteJournal, SqliteOptions};
+use lanyard_store::{Batch, EventEntry, Journal, SqliteJournal, SqliteOptions};
 
 /// Events in one commit: what 64 writers have ready.
 const GROUP: usize = 64;
@@ -64,7 +64,7 @@ impl Subject {
     fn new(folder: &Path, sessions: u64) -> Self {
         let path = folder.join(format!("{sessions}.db"));
         let journal = SqliteJournal::open(SqliteOptions::at(path)).unwrap();
-        let born: Vec<(Session, Entry)> = (1..=sessions).map(born).collect();
+        let born: Vec<(Session, EventEntry)> = (1..=sessions).map(born).collect();
         for some in born.chunks(1_000) {
             let (sessions, entries) = some.iter().cloned().unzip();
             journal.append(&Batch { entries, sessions, ..Batch::default() }).unwrap();
@@ -82,19 +82,19 @@ impl Subject {
             let (session, head) = &mut self.heads[index];
             *head += 1;
             let at = Timestamp::from_millis(self.now);
-            entries.push(Entry { session: *session, seq: *head, at, body: self.body.clone() });
+            entries.push(EventEntry { session: *session, seq: *head, at, body: self.body.clone() });
         }
         self.journal.append(&Batch { entries, ..Batch::default() }).unwrap();
     }
 }
 
-fn born(number: u64) -> (Session, Entry) {
+fn born(number: u64) -> (Session, EventEntry) {
     let at = Timestamp::from_millis(0);
     let session = SessionId::mint(at, u128::from(number));
     let event = create(&NewSession::default(), "alex", None, &Limits::default()).unwrap().into();
     let envelope = Envelope { seq: 1, session, at, actor: Actor::operator("alex"), cause: None, event };
     let body = serde_json::to_vec(&envelope).unwrap().into();
-    (Session::born(&envelope).unwrap(), Entry { session, seq: 1, at, body })
+    (Session::born(&envelope).unwrap(), EventEntry { session, seq: 1, at, body })
 }
 
 struct Measured {

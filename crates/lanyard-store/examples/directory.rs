@@ -15,7 +15,7 @@ use lanyard_core::session::{
     create,
 };
 use lanyard_core::{Actor, Limits, Session, SessionId, Timestamp, TurnId};
-use lanyard_store::{Batch, Cursor, Directory, Entry, Filter, Journal, SqliteJournal, SqliteOptions};
+use lanyard_store::{Batch, Cursor, Directory, EventEntry, Filter, Journal, SqliteJournal, SqliteOptions};
 
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|number| number.parse().unwrap());
@@ -191,11 +191,11 @@ fn born(number: usize, batch: &mut Batch) -> Session {
     session
 }
 
-fn entry(session: SessionId, seq: u64, event: Event) -> (Envelope, Entry) {
+fn entry(session: SessionId, seq: u64, event: Event) -> (Envelope, EventEntry) {
     let at = Timestamp::from_millis(1_794_729_600_000);
     let envelope = Envelope { seq, session, at, actor: Actor::operator("alex"), cause: None, event };
     let body = Bytes::from(serde_json::to_vec(&envelope).unwrap());
-    (envelope, Entry { session, seq, at, body })
+    (envelope, EventEntry { session, seq, at, body })
 }
 
 fn show(times: &mut [Duration]) -> String {

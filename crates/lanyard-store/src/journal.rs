@@ -104,7 +104,7 @@ pub trait Directory: Send + Sync {
 }
 
 /// Parents and children of sessions. Reads committed data only.
-pub trait Families: Send + Sync {
+pub trait Lineages: Send + Sync {
     /// The ancestors of each session, nearest first, in the order asked.
     fn lineages(&self, sessions: &[SessionId]) -> Result<Vec<Lineage>, StoreError>;
 
@@ -143,7 +143,7 @@ pub trait Tokens: Send + Sync {
 /// Papers: documents agents keep beside the log, such as plans and pieces of context. Each write names the version it
 /// was made from, so that no change is lost under another.
 pub trait Papers: Send + Sync {
-    fn paper(&self, place: &Place) -> Result<Option<Paper>, StoreError>;
+    fn paper(&self, place: &PaperKey) -> Result<Option<Paper>, StoreError>;
 
     /// Papers of one kind in a workspace, by key, those after `after` only. At most `limit`. A damaged one is left out
     /// and reported by `check`.
@@ -160,15 +160,15 @@ pub trait Papers: Send + Sync {
 
     /// Writes the body when the paper's version still is `from`; 0 means that there is none yet. `Ok` and `Kept`: it is
     /// on disk.
-    fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError>;
+    fn put_paper(&self, place: &PaperKey, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError>;
 
     /// Removes the paper, whatever its version. Answers whether there was one.
-    fn remove_paper(&self, place: &Place) -> Result<bool, StoreError>;
+    fn remove_paper(&self, place: &PaperKey) -> Result<bool, StoreError>;
 }
 
 /// The address of a document. Its parts are never joined into one text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct PaperKey {
     /// The kind of document: `plan`, `context` …
     pub kind: String,
     /// The workspace it belongs to; empty for none.
@@ -178,7 +178,7 @@ pub struct Place {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paper {
-    pub place: Place,
+    pub place: PaperKey,
     /// Counts its writes, from 1.
     pub version: u64,
     /// Time of the last write.
@@ -215,7 +215,7 @@ pub enum Durability {
 pub struct Batch {
     pub durability: Durability,
     /// In the order they happened. Per session, `seq` goes on from its head without a gap.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<EventEntry>,
     /// The records to write with this batch, each as of its last entry. A session with structural events is here;
     /// one with transcript events only may be left out, and is folded from its log when loaded.
     pub sessions: Vec<Session>,
@@ -230,7 +230,7 @@ pub struct Batch {
 
 /// An event, encoded once as the wire event; readers get these bytes.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct EventEntry {
     pub session: SessionId,
     pub seq: u64,
     pub at: Timestamp,

@@ -27,8 +27,9 @@ pub use changes::{
 pub use error::{AppendError, Loss, OpenError, StoreError};
 pub use flows::{FlowBatch, FlowFilter, Flows};
 pub use journal::{
-    Batch, Directory, Durability, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash,
-    Loaded, Paper, Papers, Place, Put, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
+    Batch, Directory, Durability, EventEntry, EventPage, FIND_MAX, Found, Journal, KeptOutcome, KeyHash,
+    Lineages, Loaded, Paper, PaperKey, Papers, Put, StoredEvent, StoredToken, Tokens, TurnPage, Turns,
+    Upkeep,
 };
 pub use memories::{Memories, MemoryFilter, MemoryUpkeep, Viewer, Writing};
 pub use notifications::{

@@ -1,6 +1,6 @@
 //! The contract for memory: entries with their origin, found by their words. Permissions are checked elsewhere.
 
-use lanyard_core::memory::{Entry, Retention, Scope, Tags, Where};
+use lanyard_core::memory::{MemoryEntry, MemoryScope, Retention, Tags, Where};
 use lanyard_core::{MemoryId, SessionId, Timestamp};
 
 use crate::error::StoreError;
@@ -12,10 +12,10 @@ pub(crate) const WORDS_MAX: usize = 32;
 /// Entries of memory. All calls block. An acknowledged write is on disk.
 pub trait Memories: Send + Sync {
     /// A damaged one is an error.
-    fn memory(&self, id: MemoryId) -> Result<Option<Entry>, StoreError>;
+    fn memory(&self, id: MemoryId) -> Result<Option<MemoryEntry>, StoreError>;
 
     /// The one at that place in a workspace ([`Entry::key`]). A damaged one is an error.
-    fn memory_at(&self, workspace: &str, key: &str) -> Result<Option<Entry>, StoreError>;
+    fn memory_at(&self, workspace: &str, key: &str) -> Result<Option<MemoryEntry>, StoreError>;
 
     /// Entries that match the whole filter, newest first, older than `before` only. At most `limit`; fewer only when
     /// there are no more. A damaged entry is left out and reported by `check`.
@@ -24,7 +24,7 @@ pub trait Memories: Send + Sync {
         filter: &MemoryFilter,
         before: Option<MemoryId>,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError>;
+    ) -> Result<Vec<MemoryEntry>, StoreError>;
 
     /// Entries that match the filter and contain the words of the query, best first: all of its words or, where no
     /// entry has all, any of them. Every text is a valid query; one without words finds nothing.
@@ -33,7 +33,7 @@ pub trait Memories: Send + Sync {
         filter: &MemoryFilter,
         query: &str,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError>;
+    ) -> Result<Vec<MemoryEntry>, StoreError>;
 
     /// Writes each entry whose place still has the version it is `from`, 0 for none, and whose id is nowhere else. All
     /// that are written are written together; each has its answer.
@@ -60,7 +60,7 @@ pub trait MemoryUpkeep: Send + Sync {
     fn memory_sessions(&self, after: Option<SessionId>, limit: usize) -> Result<Vec<SessionId>, StoreError>;
 
     /// Entries that have no vector of this model yet.
-    fn without_vector(&self, model: &str, limit: usize) -> Result<Vec<Entry>, StoreError>;
+    fn without_vector(&self, model: &str, limit: usize) -> Result<Vec<MemoryEntry>, StoreError>;
 
     /// Keeps the vectors of entries that still have the version the vector was made of.
     fn put_vectors(&self, model: &str, vectors: &[(MemoryId, u64, Vec<f32>)]) -> Result<(), StoreError>;
@@ -72,13 +72,13 @@ pub trait MemoryUpkeep: Send + Sync {
         to: (&str, &[f32]),
         among: usize,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError>;
+    ) -> Result<Vec<MemoryEntry>, StoreError>;
 }
 
 /// An entry on its way, and the version of what it takes the place of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writing {
-    pub entry: Entry,
+    pub entry: MemoryEntry,
     /// 0 when there must be none.
     pub from: u64,
 }
@@ -87,7 +87,7 @@ pub struct Writing {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MemoryFilter {
     pub store: Option<Where>,
-    pub scope: Option<Scope>,
+    pub scope: Option<MemoryScope>,
     pub workspace: Option<String>,
     pub owner: Option<String>,
     pub plan: Option<String>,
@@ -114,7 +114,7 @@ pub struct Viewer {
 impl MemoryFilter {
     /// The one truth about a filter; a database only narrows down.
     #[must_use]
-    pub fn matches(&self, entry: &Entry) -> bool {
+    pub fn matches(&self, entry: &MemoryEntry) -> bool {
         fn is<T: PartialEq + ?Sized>(wanted: Option<&T>, found: Option<&T>) -> bool {
             wanted.is_none() || wanted == found
         }
@@ -131,12 +131,12 @@ impl MemoryFilter {
 
 impl Viewer {
     #[must_use]
-    pub fn sees(&self, entry: &Entry) -> bool {
+    pub fn sees(&self, entry: &MemoryEntry) -> bool {
         let here = self.long_term && entry.workspace == self.workspace && entry.owner == self.owner;
         match entry.scope {
-            Scope::Session => entry.session.is_some_and(|session| self.sessions.contains(&session)),
-            Scope::Workspace => here,
-            Scope::Plan => here && entry.plan.is_some() && entry.plan == self.plan,
+            MemoryScope::Session => entry.session.is_some_and(|session| self.sessions.contains(&session)),
+            MemoryScope::Workspace => here,
+            MemoryScope::Plan => here && entry.plan.is_some() && entry.plan == self.plan,
         }
     }
 }

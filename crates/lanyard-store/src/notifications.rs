@@ -2,7 +2,7 @@
 
 use lanyard_core::continuity::{Counter, Slot, Tally};
 use lanyard_core::notification::{
-    Delivery, DeliveryState, Notification, NotificationKind, NotificationStatus, Severity,
+    DeliveryState, Notification, NotificationDelivery, NotificationKind, NotificationStatus, Severity,
 };
 use lanyard_core::{NotificationId, SessionId, Timestamp};
 
@@ -91,7 +91,11 @@ pub trait Notifications: Records {
     }
 
     /// Deliveries that match all of the filter, oldest first. At most `limit`.
-    fn deliveries(&self, filter: &DeliveryFilter, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+    fn deliveries(
+        &self,
+        filter: &DeliveryFilter,
+        limit: usize,
+    ) -> Result<Vec<NotificationDelivery>, StoreError> {
         let order = RecordOrder::Oldest { after: None };
         let query = RecordQuery { kind: RecordKind::Delivery, keys: filter.keys(), order };
         list(self, &query, |held| filter.matches(held), limit)
@@ -145,7 +149,7 @@ impl Stored for Notification {
     }
 }
 
-impl Stored for Delivery {
+impl Stored for NotificationDelivery {
     const KIND: RecordKind = RecordKind::Delivery;
 
     fn bits(&self) -> u128 {
@@ -166,7 +170,7 @@ impl Stored for Delivery {
 pub struct NotificationBatch {
     /// Each as it now is.
     pub notifications: Vec<Notification>,
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<NotificationDelivery>,
     /// Notifications to remove, with their deliveries.
     pub removed: Vec<NotificationId>,
 }
@@ -254,7 +258,7 @@ impl DeliveryFilter {
         of.into_iter().chain(pending.then(|| text(STATE, PENDING))).collect()
     }
 
-    fn matches(&self, held: &Delivery) -> bool {
+    fn matches(&self, held: &NotificationDelivery) -> bool {
         let pending = matches!(held.state, DeliveryState::Pending { .. });
         self.notification.is_none_or(|wanted| wanted == held.notification)
             && self.to.as_ref().is_none_or(|wanted| *wanted == held.to)

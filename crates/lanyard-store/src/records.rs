@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use lanyard_core::flow::Flow;
 use lanyard_core::naming::IdPart;
-use lanyard_core::notification::{Delivery, Notification};
+use lanyard_core::notification::{Notification, NotificationDelivery};
 use lanyard_core::task::{Mail, Task};
 use lanyard_core::{DeliveryId, FlowId, MailId, NotificationId, Record, TaskId};
 use serde::Serialize;
@@ -119,7 +119,7 @@ impl RecordKind {
             Self::Task => decode::<Task>(body)?.row(),
             Self::Mail => decode::<Mail>(body)?.row(),
             Self::Notification => decode::<Notification>(body)?.row(),
-            Self::Delivery => decode::<Delivery>(body)?.row(),
+            Self::Delivery => decode::<NotificationDelivery>(body)?.row(),
         };
         row.map_err(|error| error.to_string())
     }

@@ -3,7 +3,7 @@
 use crate::backups::Backups;
 use crate::changes::RecordChanges;
 use crate::flows::Flows;
-use crate::journal::{Directory, Families, Journal, Papers, Tokens, Turns, Upkeep};
+use crate::journal::{Directory, Journal, Lineages, Papers, Tokens, Turns, Upkeep};
 use crate::memories::{Memories, MemoryUpkeep};
 use crate::notifications::{Notifications, Tallies};
 use crate::purges::Purges;
@@ -14,7 +14,7 @@ pub trait Store:
     Journal
     + Turns
     + Directory
-    + Families
+    + Lineages
     + Upkeep
     + Tokens
     + Papers
@@ -34,7 +34,7 @@ impl<T> Store for T where
     T: Journal
         + Turns
         + Directory
-        + Families
+        + Lineages
         + Upkeep
         + Tokens
         + Papers

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 /// exception only grants more.
 pub(super) fn satisfiable(expression: &str, accepted: &[&str]) -> Result<bool> {
     let tokens = tokens(expression);
-    let mut reader = Reader { rest: &tokens, accepted };
+    let mut reader = LicenceReader { rest: &tokens, accepted };
     let met = reader.alternatives()?;
     match reader.rest.first() {
         None => Ok(met),
@@ -30,12 +30,12 @@ fn tokens(expression: &str) -> Vec<String> {
     spaced.split_whitespace().map(str::to_owned).collect()
 }
 
-struct Reader<'a> {
+struct LicenceReader<'a> {
     rest: &'a [String],
     accepted: &'a [&'a str],
 }
 
-impl Reader<'_> {
+impl LicenceReader<'_> {
     fn alternatives(&mut self) -> Result<bool> {
         let mut met = self.conditions()?;
         while self.take("OR") {

@@ -1,7 +1,7 @@
 //! The checks of single files, and of the sizes of all of them.
 
 use super::Finding;
-use crate::allow::Entry;
+use crate::allow::AllowEntry;
 
 /// From here on a file is worth splitting.
 const LINES_WARN: usize = 500;
@@ -20,7 +20,7 @@ pub(super) fn has_size_limit(path: &str) -> bool {
 }
 
 /// Compares files and their numbers of lines with the limits and the list of exceptions.
-pub(super) fn sizes(files: &[(String, usize)], allowed: &[Entry]) -> Vec<Finding> {
+pub(super) fn sizes(files: &[(String, usize)], allowed: &[AllowEntry]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, lines) in files {
         let excused = allowed.iter().any(|entry| entry.key == *path);

@@ -171,7 +171,7 @@ fn short(text: &str, whole: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanyard_core::session::{Delivery, Opening, PlanEntry, PlanStatus};
+    use lanyard_core::session::{Delivery, Opening, PlanEntry, PlanEntryState};
     use lanyard_core::{Actor, NoteId, SessionId, Timestamp, TurnId};
 
     fn envelope(event: impl Into<Event>) -> Envelope {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_past_is_told_whole_or_its_newest_part_in_bounds() {
-        let plan = vec![PlanEntry { text: "p".to_owned(), status: PlanStatus::Pending }];
+        let plan = vec![PlanEntry { text: "p".to_owned(), status: PlanEntryState::Pending }];
         let told = [asked("one\n/two"), said("three"), envelope(TranscriptEvent::Planned { entries: plan })];
         let whole = past(&told, Continuity::Replayed, PastOf::Lost).unwrap();
         assert!(whole.ends_with("user: one\n    /two\nyou: three\n"), "{whole}");

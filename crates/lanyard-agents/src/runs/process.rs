@@ -19,13 +19,13 @@ use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use ending::Ending;
+pub(crate) use ending::RunEnding;
 pub use ending::end_and_wait;
 #[cfg(target_os = "linux")]
 use proc_table as table;
 #[cfg(not(target_os = "linux"))]
 use ps_table as table;
-pub(crate) use scope::Scope;
+pub(crate) use scope::RunScope;
 pub(crate) use table::{adopt_orphans, look, now_ticks, send};
 pub(crate) use work::end_work;
 pub use work::{EndedWork, Whose, Work};

@@ -25,7 +25,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::asker::Asker;
-use self::place::{Place, away_wait_ms};
+use self::place::{RelayPlace, away_wait_ms};
 use super::record::Spec;
 
 pub(crate) use contacts::{Contacts, read as read_contacts};
@@ -80,12 +80,12 @@ impl Inlet {
 /// Serves until the process ends.
 pub(crate) fn start(listener: TcpListener, socket: PathBuf, contacts: Contacts) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let place = Arc::new(Place { socket, address, contacts, wait_ms: away_wait_ms() });
+    let place = Arc::new(RelayPlace { socket, address, contacts, wait_ms: away_wait_ms() });
     let serve = move || accept(&listener, &place);
     std::thread::Builder::new().name("relay".to_owned()).stack_size(STACK_BYTES).spawn(serve).map(drop)
 }
 
-fn accept(listener: &TcpListener, place: &Arc<Place>) {
+fn accept(listener: &TcpListener, place: &Arc<RelayPlace>) {
     let open = Arc::new(AtomicUsize::new(0));
     loop {
         let Ok((stream, _)) = listener.accept() else {
@@ -124,7 +124,7 @@ impl Drop for Held {
 }
 
 /// Requests of one connection, one after the other.
-fn serve(stream: TcpStream, place: &Place) {
+fn serve(stream: TcpStream, place: &RelayPlace) {
     let Ok(mut asker) = Asker::new(stream, place.address) else { return };
     loop {
         let request = match asker.next() {

@@ -18,8 +18,8 @@ pub struct Member {
 /// The members of an object, in their order.
 #[must_use]
 pub fn members(text: &str) -> Option<Vec<Member>> {
-    let member = |place: Option<Place>| {
-        let Place { key, value } = place?;
+    let member = |place: Option<MemberSpan>| {
+        let MemberSpan { key, value } = place?;
         let whole = key.start..value.end;
         Some(Member { key: serde_json::from_str(text.get(key)?).ok()?, whole, value })
     };
@@ -27,7 +27,7 @@ pub fn members(text: &str) -> Option<Vec<Member>> {
 }
 
 /// Where a key, quotes included, and its value stand.
-struct Place {
+struct MemberSpan {
     key: Range<usize>,
     value: Range<usize>,
 }
@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
         Some(Self { bytes, at: (bytes.get(at) != Some(&b'}')).then_some(at) })
     }
 
-    fn place(&mut self, start: usize) -> Option<Place> {
+    fn place(&mut self, start: usize) -> Option<MemberSpan> {
         let bytes = self.bytes;
         let key = start..string_end(bytes, start)?;
         let colon = skip_space(bytes, key.end);
@@ -61,12 +61,12 @@ impl<'a> Walk<'a> {
             Some(b'}') => {}
             _ => return None,
         }
-        Some(Place { key, value })
+        Some(MemberSpan { key, value })
     }
 }
 
 impl Iterator for Walk<'_> {
-    type Item = Option<Place>;
+    type Item = Option<MemberSpan>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let start = self.at.take()?;
@@ -99,7 +99,7 @@ pub fn elements(text: &str) -> Option<Vec<Range<usize>>> {
 #[must_use]
 pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     for place in Walk::new(text)? {
-        let Place { key: said, value } = place?;
+        let MemberSpan { key: said, value } = place?;
         let said = text.get(said)?;
         let plain = said.strip_prefix('"').and_then(|said| said.strip_suffix('"'));
         let is_it = match plain.filter(|plain| !plain.contains('\\')) {

@@ -5,7 +5,7 @@ use lanyard_core::session::{Directive, Lead, NoteKind, StopLevel, StopScope, Tol
 use lanyard_core::{Actor, NoteId, SessionId, Timestamp};
 use serde_json::{Value, json};
 
-use super::{LOOKALIKES, Reader, Taste, Words, defused, promising, refusal, without_schemas};
+use super::{AnswerReader, LOOKALIKES, Taste, Words, defused, promising, refusal, without_schemas};
 
 const NONCE: &str = "0123456789abcdef";
 const PLAIN: &str =
@@ -31,11 +31,11 @@ fn guidance() -> Lead {
     Lead { stop: None, notes: vec![told(1, "left"), told(2, "then right")] }
 }
 
-fn reader(taste: Taste) -> Reader {
-    Reader { taste, promised: true, modern: false }
+fn reader(taste: Taste) -> AnswerReader {
+    AnswerReader { taste, promised: true, modern: false }
 }
 
-fn annotate(answer: &str, lead: &Lead, reader: Reader) -> Option<String> {
+fn annotate(answer: &str, lead: &Lead, reader: AnswerReader) -> Option<String> {
     let blocks = lead.blocks(SessionId::from_u128(1), NONCE);
     let words = Words { blocks, withhold: lead.withholds(), is_error: lead.is_error() };
     super::annotate(answer, &words, reader)
@@ -119,7 +119,7 @@ fn a_withheld_answer_is_the_directive_alone() {
             }
         }
         let directive = stop(level).stop.unwrap();
-        let free = Reader { promised: false, modern: true, ..reader(Taste::Keeps) };
+        let free = AnswerReader { promised: false, modern: true, ..reader(Taste::Keeps) };
         let refused: Value =
             serde_json::from_str(&refusal(&directive.text(SessionId::from_u128(1)), is_error, free)).unwrap();
         assert_eq!((&refused["isError"], &refused["resultType"]), (&json!(is_error), &json!("complete")));

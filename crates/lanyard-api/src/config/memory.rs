@@ -80,7 +80,8 @@ impl MemoryConfig {
             tags: Some(self.tags.clone()),
             allow: Some(self.allow.clone()),
         };
-        let explain = |refusal: lanyard_core::memory::Refusal| format!("{refusal}; {}", refusal.advice());
+        let explain =
+            |refusal: lanyard_core::memory::MemoryRefusal| format!("{refusal}; {}", refusal.advice());
         ask.onto(&MemoryPolicy::default()).map_err(explain)
     }
 }

@@ -10,14 +10,14 @@ const ALARM_BYTES: u64 = 4 << 30;
 /// Sessions that ended long ago are deleted, by the same purge as `lanyard rm`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Retention {
+pub struct SessionRetention {
     /// Days after its end at which a session is deleted; 0 keeps all.
     pub ended_after_days: u64,
     /// Whether archived sessions are deleted too.
     pub archived: bool,
 }
 
-impl Retention {
+impl SessionRetention {
     /// Milliseconds after its end at which a session is deleted; none when all are kept.
     #[must_use]
     pub fn after_ms(&self) -> Option<u64> {
@@ -41,7 +41,7 @@ impl Default for StorageSettings {
 /// What the config says about all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StorageRules {
-    pub retention: Retention,
+    pub retention: SessionRetention,
     pub storage: StorageSettings,
     /// How long outcomes of requests are kept, in milliseconds.
     pub keep_outcomes_ms: u64,

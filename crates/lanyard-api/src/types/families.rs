@@ -361,7 +361,7 @@ pub struct Delegation {
     pub depth_limit: u32,
     pub can_delegate: bool,
     /// Agents from the root to this session.
-    pub call_stack: Vec<Caller>,
+    pub call_stack: Vec<StackCaller>,
     pub children: Vec<Child>,
     /// Children left out because there are more than one answer may hold.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -369,7 +369,8 @@ pub struct Delegation {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Caller {
+#[schemars(rename = "Caller")]
+pub struct StackCaller {
     pub session: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lanyard_core::memory::{Entry, MemoryAsk, MemoryPolicy, Rule, Scope, Where};
+use lanyard_core::memory::{MemoryAsk, MemoryEntry, MemoryPolicy, MemoryScope, Rule, Where};
 use lanyard_core::{MemoryId, Outcome, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct NewMemory {
     /// `session` is a session's own memory; `workspace` and `plan` are long-term memory. `session` when a session is
     /// named, else `workspace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
+    pub scope: Option<MemoryScope>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The session in whose name it is written; its policy judges it. An id or alias.
@@ -60,7 +60,7 @@ pub struct NewSessionMemory {
     pub name: Option<String>,
     /// `session` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
+    pub scope: Option<MemoryScope>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct NewSessionMemory {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryRow {
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: MemoryEntry,
     /// What was found, with what stands around it; in a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,

@@ -1,7 +1,9 @@
 //! The words of metrics and notifications.
 
 use lanyard_core::continuity::{Alert, ContinuityRules, ContinuityStatus, Rates};
-use lanyard_core::notification::{Delivery, Notification, NotificationKind, NotificationStatus, Severity};
+use lanyard_core::notification::{
+    Notification, NotificationDelivery, NotificationKind, NotificationStatus, Severity,
+};
 use lanyard_core::{NotificationId, SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +75,7 @@ pub struct NotificationCount {
 pub struct NotificationDetail {
     #[serde(flatten)]
     pub notification: Notification,
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<NotificationDelivery>,
 }
 
 /// What is to become of a notification.

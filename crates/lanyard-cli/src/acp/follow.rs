@@ -25,7 +25,7 @@ pub(super) enum Told {
 
 /// How much is wanted of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum FollowDepth {
     /// Everything, as a client that is attached: others see that.
     Attached,
     /// The log alone.
@@ -35,7 +35,7 @@ pub(super) enum Want {
 pub(super) struct Follow {
     context: Context,
     id: String,
-    want: Want,
+    want: FollowDepth,
     last: u64,
     /// Nothing before the first event is asked for.
     stream: Option<StreamFollower<DaemonStream>>,
@@ -63,7 +63,7 @@ enum FrameAside {
 
 impl Follow {
     /// By the session's id: an alias could come to mean another session meanwhile.
-    pub(super) fn after(context: &Context, id: &str, last: u64, want: Want) -> Self {
+    pub(super) fn after(context: &Context, id: &str, last: u64, want: FollowDepth) -> Self {
         let (context, id) = (context.clone(), id.to_owned());
         Self { context, id, want, last, stream: None, over: false }
     }
@@ -125,8 +125,8 @@ impl Follow {
         let (id, want) = (self.id.clone(), self.want);
         let source = DaemonStream::new(self.context.address()?, Transport::ServerSentEvents, move |cursor| {
             let route = match want {
-                Want::Attached => Route::to(&["sessions", &id, "attach"]).with("client", Some("acp")),
-                Want::Log => Route::to(&["sessions", &id, "events"]),
+                FollowDepth::Attached => Route::to(&["sessions", &id, "attach"]).with("client", Some("acp")),
+                FollowDepth::Log => Route::to(&["sessions", &id, "events"]),
             };
             route.with("after", cursor.seq)
         });

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use self::kin::{Kin, News};
-use super::follow::{Follow, Told, Want};
+use super::follow::{Follow, FollowDepth, Told};
 use super::host::Host;
 use super::tell::{Teller, Telling, TextPart};
 use super::wire::Answer;
@@ -67,7 +67,7 @@ impl Order {
     }
 }
 
-struct Seat {
+struct EditorSession {
     host: Arc<Host>,
     /// What the editor calls the session.
     name: SessionId,
@@ -111,7 +111,7 @@ pub(super) async fn run(
         Ok(detail) => detail,
         Err(failure) => return turn_away(&host, &failure, &mut orders).await,
     };
-    let (mut seat, mut news) = Seat::new(host, name, from, &detail);
+    let (mut seat, mut news) = EditorSession::new(host, name, from, &detail);
     // Questions come after the first answer: before it the editor does not know that it has the session.
     let mut questions = detail.view.gates;
     loop {
@@ -144,7 +144,7 @@ async fn turn_away(host: &Host, failure: &Failure, orders: &mut mpsc::Receiver<O
     }
 }
 
-impl Seat {
+impl EditorSession {
     fn new(
         host: Arc<Host>,
         name: SessionId,
@@ -152,7 +152,8 @@ impl Seat {
         detail: &SessionDetail,
     ) -> (Self, mpsc::Receiver<News>) {
         let id = detail.view.id.to_string();
-        let follow = Follow::after(&host.context, &id, from.unwrap_or(detail.view.last_seq), Want::Attached);
+        let follow =
+            Follow::after(&host.context, &id, from.unwrap_or(detail.view.last_seq), FollowDepth::Attached);
         let (mut kin, news) = Kin::new(Arc::clone(&host));
         if detail.view.active_turn.is_some() {
             kin.find(id.clone());

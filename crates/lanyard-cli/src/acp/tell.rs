@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1::{
     SessionUpdate, TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
-use lanyard_core::session::{Envelope, Event, PlanStatus, Role, TranscriptEvent, TurnEvent};
+use lanyard_core::session::{Envelope, Event, PlanEntryState, Role, TranscriptEvent, TurnEvent};
 use lanyard_core::text::telling;
 use serde_json::Value;
 
@@ -142,9 +142,9 @@ impl Teller {
             TranscriptEvent::Planned { entries } => {
                 let entries = entries.iter().map(|entry| {
                     let status = match entry.status {
-                        PlanStatus::Pending => PlanEntryStatus::Pending,
-                        PlanStatus::InProgress => PlanEntryStatus::InProgress,
-                        PlanStatus::Completed => PlanEntryStatus::Completed,
+                        PlanEntryState::Pending => PlanEntryStatus::Pending,
+                        PlanEntryState::InProgress => PlanEntryStatus::InProgress,
+                        PlanEntryState::Completed => PlanEntryStatus::Completed,
                     };
                     PlanEntry::new(entry.text.clone(), PlanEntryPriority::Medium, status)
                 });

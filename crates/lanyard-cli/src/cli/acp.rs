@@ -1,6 +1,6 @@
 //! `lanyard acp`: an agent for editors.
 
-use crate::acp::{Delivery, Options};
+use crate::acp::{Options, PromptDelivery};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -28,8 +28,8 @@ pub(super) struct Acp {
     #[arg(long)]
     agent: Option<String>,
     /// When a prompt is delivered while another client's turn runs [default: it is refused]
-    #[arg(long = "when", alias = "delivery", value_enum, default_value_t = Delivery::Reject, hide_default_value = true)]
-    delivery: Delivery,
+    #[arg(long = "when", alias = "delivery", value_enum, default_value_t = PromptDelivery::Reject, hide_default_value = true)]
+    delivery: PromptDelivery,
 }
 
 impl Acp {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::{Failure, chain};
-use crate::hook::{self, Harness, Installed, Removed, Scope, Target};
+use crate::hook::{self, Harness, HookScope, Installed, Removed, Target};
 
 const EXAMPLES: &str = "\
 An agent's own tools (shell, edit, read) never pass an MCP server. With a hook they are asked about
@@ -31,10 +31,10 @@ pub(super) struct HookArgs {
 pub(super) enum HookVerb {
     /// Put the hook into an agent's settings
     #[command(after_help = INSTALL_EXAMPLES)]
-    Install(Place),
+    Install(HookPlace),
     /// Take the hook out of an agent's settings
     #[command(after_help = UNINSTALL_EXAMPLES)]
-    Uninstall(Place),
+    Uninstall(HookPlace),
     /// Answer a hook of Claude Code: its JSON on stdin, the answer on stdout
     Claude,
     /// Answer a hook of Codex
@@ -66,7 +66,7 @@ Examples:
   lanyard hook uninstall gemini --project";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Place {
+pub(super) struct HookPlace {
     /// Whose settings
     agent: Harness,
     /// For the project in this folder
@@ -101,7 +101,7 @@ impl HookArgs {
     }
 }
 
-impl Place {
+impl HookPlace {
     /// The settings of one agent for all projects of the user.
     pub(super) fn of_user(agent: Harness) -> Self {
         Self { agent, project: false, user: true }
@@ -109,18 +109,18 @@ impl Place {
 }
 
 /// The settings file a hook goes into.
-pub(super) fn settings_file(context: &Context, place: &Place) -> Result<PathBuf, Failure> {
+pub(super) fn settings_file(context: &Context, place: &HookPlace) -> Result<PathBuf, Failure> {
     target(context, place).map(|target| target.path())
 }
 
 /// Puts the hook in; answers the file, and what a person still has to do.
-pub(super) fn put(context: &Context, place: &Place) -> Result<(PathBuf, Option<&'static str>), Failure> {
+pub(super) fn put(context: &Context, place: &HookPlace) -> Result<(PathBuf, Option<&'static str>), Failure> {
     let target = target(context, place)?;
     hook::install(&target, &context.home.dir).map_err(|error| unusable(&error))?;
     Ok((target.path(), next_step(target.harness)))
 }
 
-fn install(context: &Context, place: &Place) -> Result<(), Failure> {
+fn install(context: &Context, place: &HookPlace) -> Result<(), Failure> {
     let target = target(context, place)?;
     let path = target.path().display().to_string();
     let done = hook::install(&target, &context.home.dir).map_err(|error| unusable(&error))?;
@@ -153,7 +153,7 @@ fn next_step(harness: Harness) -> Option<&'static str> {
     }
 }
 
-fn uninstall(context: &Context, place: &Place) -> Result<(), Failure> {
+fn uninstall(context: &Context, place: &HookPlace) -> Result<(), Failure> {
     let target = target(context, place)?;
     let path = target.path().display().to_string();
     let done = hook::uninstall(&target, &context.home.dir).map_err(|error| unusable(&error))?;
@@ -169,7 +169,7 @@ fn uninstall(context: &Context, place: &Place) -> Result<(), Failure> {
     context.out.data(&path)
 }
 
-fn target(context: &Context, place: &Place) -> Result<Target, Failure> {
+fn target(context: &Context, place: &HookPlace) -> Result<Target, Failure> {
     let lost = |what: &str, error: std::io::Error| {
         Failure::local("hook_install_failed", format!("cannot tell {what}: {error}"), "")
     };
@@ -184,7 +184,7 @@ fn target(context: &Context, place: &Place) -> Result<Target, Failure> {
     if super::user_folder("XDG_DATA_HOME", ".local/share", "--data-dir")? != context.home.dir {
         words.extend(["--data-dir".to_owned(), word(context.home.dir.clone())?]);
     }
-    let scope = if place.project { Scope::Project } else { Scope::User };
+    let scope = if place.project { HookScope::Project } else { HookScope::User };
     Ok(Target { harness: place.agent, scope, home, project, program: words })
 }
 

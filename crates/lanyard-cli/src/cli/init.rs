@@ -127,7 +127,7 @@ async fn carry_out(
     let config = write_file(&context.config_path, &text, choices.keep)?;
     let mut hooks = Vec::new();
     for harness in choices.hooks {
-        let (path, step) = hook::put(context, &hook::Place::of_user(harness))?;
+        let (path, step) = hook::put(context, &hook::HookPlace::of_user(harness))?;
         hooks.push(path);
         if let Some(step) = step {
             context.out.note(step);

@@ -44,7 +44,7 @@ impl Instructions {
         if self.remove {
             return remove(context, &file);
         }
-        let text = instructions::full(instructions::Caller::ByArgument);
+        let text = instructions::full(instructions::CallAttribution::ByArgument);
         if context.out.is_json() {
             return context.out.json(&serde_json::json!({ "file": file, "instructions": text }));
         }

@@ -8,7 +8,7 @@ mod search;
 
 use lanyard_api::types::MemoryStatus;
 use lanyard_client::Route;
-use lanyard_core::memory::Entry;
+use lanyard_core::memory::MemoryEntry;
 
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
@@ -72,7 +72,7 @@ impl MemoryArgs {
 
 async fn show(context: &Context, memory: &str) -> Result<(), Failure> {
     let mut client = context.client().await?;
-    let entry: Entry = client.get(&Route::to(&["memory", memory])).await?;
+    let entry: MemoryEntry = client.get(&Route::to(&["memory", memory])).await?;
     if context.out.is_json() {
         return context.out.json(&entry);
     }

@@ -48,14 +48,14 @@ struct New {
     name: String,
     /// What it may do: everything, look only, or act as its own session
     #[arg(long)]
-    role: Role,
+    role: TokenRole,
     /// The session an agent's token acts as: its id or one of its aliases
     #[arg(long, value_name = "ID", required_if_eq("role", "agent"))]
     session: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Role {
+enum TokenRole {
     Operator,
     Observer,
     Agent,
@@ -118,9 +118,9 @@ fn cells(token: &TokenInfo, now: lanyard_core::Timestamp) -> Vec<String> {
 
 async fn make(context: &Context, new: New) -> Result<(), Failure> {
     let role = match new.role {
-        Role::Operator => ActorKind::Operator,
-        Role::Observer => ActorKind::Observer,
-        Role::Agent => ActorKind::Agent,
+        TokenRole::Operator => ActorKind::Operator,
+        TokenRole::Observer => ActorKind::Observer,
+        TokenRole::Agent => ActorKind::Agent,
     };
     let mut client = context.client().await?;
     let session = client.id_if(A_SESSION, new.session).await?;

@@ -20,7 +20,7 @@ const OPTIONS: ParseOptions = ParseOptions {
 
 /// What stands at `hooks.EVENT` for one command.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct HookEntry {
     pub(super) event: &'static str,
     pub(super) hook: Value,
 }
@@ -34,7 +34,7 @@ pub(super) enum EditError {
 }
 
 /// The text with the entries in it. A blank text is an empty object.
-pub(super) fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
+pub(super) fn add(text: &str, entries: &[HookEntry]) -> Result<String, EditError> {
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
     let (root, object) = parse(text)?;
     for entry in entries {
@@ -49,7 +49,7 @@ pub(super) fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     Ok(text.replace(text.trim(), &line))
 }
 
-fn add_one(object: &CstObject, entry: &Entry) -> Result<(), EditError> {
+fn add_one(object: &CstObject, entry: &HookEntry) -> Result<(), EditError> {
     let group = json!({ "hooks": [entry.hook] });
     let Some(hooks) = member(object, "hooks") else {
         object.append("hooks", input(&json!({ entry.event: [group] })));

@@ -4,9 +4,12 @@ use expect_test::expect;
 
 use super::*;
 
-fn entries() -> Vec<Entry> {
+fn entries() -> Vec<HookEntry> {
     ["PreToolUse", "PostToolUse"]
-        .map(|event| Entry { event, hook: json!({ "type": "command", "command": "lanyard hook claude" }) })
+        .map(|event| HookEntry {
+            event,
+            hook: json!({ "type": "command", "command": "lanyard hook claude" }),
+        })
         .to_vec()
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::ask::HOOK_WAIT;
-use super::edit::Entry;
+use super::edit::HookEntry;
 use super::input::Harness;
 
 /// A harness waits this much longer than the hook itself does.
@@ -14,7 +14,7 @@ const PLUGIN: &str = include_str!("opencode.js");
 
 /// Whose settings are edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum HookScope {
     /// For every project of this user.
     User,
     /// For the project in this folder.
@@ -25,7 +25,7 @@ pub(crate) enum Scope {
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) harness: Harness,
-    pub(crate) scope: Scope,
+    pub(crate) scope: HookScope,
     pub(crate) home: PathBuf,
     pub(crate) project: PathBuf,
     /// How the hook is started: the program and the arguments before `hook`.
@@ -40,22 +40,22 @@ impl Target {
         let home = |below: &str| self.home.join(below);
         let project = &self.project;
         match (self.harness, self.scope) {
-            (Harness::Claude, Scope::User) => {
+            (Harness::Claude, HookScope::User) => {
                 moved("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home(".claude")).join("settings.json")
             }
             // The one that is not shared: the command names a program on this machine.
-            (Harness::Claude, Scope::Project) => project.join(".claude/settings.local.json"),
-            (Harness::Codex, Scope::User) => {
+            (Harness::Claude, HookScope::Project) => project.join(".claude/settings.local.json"),
+            (Harness::Codex, HookScope::User) => {
                 moved("CODEX_HOME").unwrap_or_else(|| home(".codex")).join("hooks.json")
             }
-            (Harness::Codex, Scope::Project) => project.join(".codex/hooks.json"),
-            (Harness::Gemini, Scope::User) => home(".gemini/settings.json"),
-            (Harness::Gemini, Scope::Project) => project.join(".gemini/settings.json"),
-            (Harness::Opencode, Scope::User) => {
+            (Harness::Codex, HookScope::Project) => project.join(".codex/hooks.json"),
+            (Harness::Gemini, HookScope::User) => home(".gemini/settings.json"),
+            (Harness::Gemini, HookScope::Project) => project.join(".gemini/settings.json"),
+            (Harness::Opencode, HookScope::User) => {
                 let config = moved("XDG_CONFIG_HOME").unwrap_or_else(|| home(".config"));
                 config.join("opencode/plugin/lanyard.js")
             }
-            (Harness::Opencode, Scope::Project) => project.join(".opencode/plugin/lanyard.js"),
+            (Harness::Opencode, HookScope::Project) => project.join(".opencode/plugin/lanyard.js"),
         }
     }
 
@@ -69,7 +69,7 @@ impl Target {
         self.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<HookEntry> {
         let events: &[&'static str] = match self.harness {
             Harness::Claude => &[
                 "PreToolUse",
@@ -83,7 +83,7 @@ impl Target {
             Harness::Gemini => &["BeforeTool", "AfterTool", "BeforeAgent", "SessionStart"],
             Harness::Opencode => &[],
         };
-        events.iter().map(|&event| Entry { event, hook: self.hook() }).collect()
+        events.iter().map(|&event| HookEntry { event, hook: self.hook() }).collect()
     }
 
     fn hook(&self) -> Value {
@@ -131,7 +131,7 @@ mod tests {
     fn target(program: &[&str]) -> Target {
         Target {
             harness: Harness::Claude,
-            scope: Scope::Project,
+            scope: HookScope::Project,
             home: "/home/u".into(),
             project: "/w".into(),
             program: program.iter().map(|&word| word.to_owned()).collect(),

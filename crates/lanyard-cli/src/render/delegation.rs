@@ -1,6 +1,6 @@
 //! Where a session stands in its family: its level, who called whom, and its children.
 
-use lanyard_api::types::{Caller, Child, Delegation};
+use lanyard_api::types::{Child, Delegation, StackCaller};
 use lanyard_core::Timestamp;
 use lanyard_core::paper::Liveness;
 
@@ -38,7 +38,7 @@ pub(crate) fn delegation(told: &Delegation, now: Timestamp, max: Option<usize>) 
 }
 
 /// Further in with each call.
-fn call(at: usize, caller: &Caller) -> String {
+fn call(at: usize, caller: &StackCaller) -> String {
     let agent = caller.agent.as_deref().map(|agent| format!("  {}", one_line(agent))).unwrap_or_default();
     let task = caller.task.map(|task| format!("  {task}")).unwrap_or_default();
     format!("{}{}{agent}{task}", "  ".repeat(at), caller.session)
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_session_shows_who_called_it_and_its_children() {
-        let caller = |id: u128, agent: Option<&str>| Caller {
+        let caller = |id: u128, agent: Option<&str>| StackCaller {
             session: session_id(id),
             agent: agent.map(str::to_owned),
             task: None,

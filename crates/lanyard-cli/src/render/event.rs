@@ -3,9 +3,9 @@
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
     ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy, Ending,
-    Envelope, Event, GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, Receipt, ReleaseReason, Role,
-    RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent,
-    TurnOutcome, WriterEvent,
+    Envelope, Event, GateEvent, Hands, InboxEvent, Opening, Pen, PlanEntryState, Receipt, ReleaseReason,
+    Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent,
+    TurnEvent, TurnOutcome, WriterEvent,
 };
 use lanyard_core::text::dollars;
 use serde::Deserialize;
@@ -373,7 +373,7 @@ fn gate(event: &GateEvent) -> String {
 fn transcript(event: &TranscriptEvent) -> String {
     match event {
         TranscriptEvent::Planned { entries } => {
-            let done = entries.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
+            let done = entries.iter().filter(|entry| entry.status == PlanEntryState::Completed).count();
             format!("{} of {} done", done, count(entries.len(), "step"))
         }
         TranscriptEvent::FileChanged { path, added, removed } => {

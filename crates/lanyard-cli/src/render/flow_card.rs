@@ -2,7 +2,7 @@
 
 use lanyard_api::types::FlowView;
 use lanyard_core::Timestamp;
-use lanyard_core::flow::{Asking, Flow, GateDefault, PhaseState, Role};
+use lanyard_core::flow::{Asking, Flow, FlowRole, GateDefault, PhaseState};
 
 use crate::render::approval::approvals;
 use crate::render::card::Card;
@@ -115,7 +115,7 @@ fn last_round(card: &mut Card, flow: &Flow) {
 
 fn how_it_is_run(card: &mut Card, flow: &Flow) {
     let rules = &flow.settings.rules;
-    for role in [Role::Author, Role::Reviewer] {
+    for role in [FlowRole::Author, FlowRole::Reviewer] {
         let settings = flow.settings.role(role);
         let agent = settings.agent.as_deref().map_or_else(|| "the default agent".to_owned(), one_line);
         let limit = match settings.timeout_ms {

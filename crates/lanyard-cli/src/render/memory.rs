@@ -2,7 +2,7 @@
 
 use lanyard_api::types::{MemoryPolicyView, MemoryRow, MemoryStatus};
 use lanyard_core::Timestamp;
-use lanyard_core::memory::{Entry, MemoryPolicy, Scope, Tags, Where, tag};
+use lanyard_core::memory::{MemoryEntry, MemoryPolicy, MemoryScope, Tags, Where, tag};
 
 use crate::render::card::Card;
 use crate::render::table::{Column, table};
@@ -38,14 +38,14 @@ pub(crate) fn entries(rows: &[MemoryRow], now: Timestamp, max: Option<usize>) ->
 }
 
 /// One entry with its origin. Its text is labelled as a quotation.
-pub(crate) fn entry_card(entry: &Entry, now: Timestamp) -> String {
+pub(crate) fn entry_card(entry: &MemoryEntry, now: Timestamp) -> String {
     let mut card = Card::default();
     card.line("id", entry.id.to_string());
     card.text("name", entry.name.as_ref());
     let store = match (entry.store, entry.scope) {
         (Where::Session, _) => "session",
-        (Where::LongTerm, Scope::Plan) => "long-term, of a plan",
-        (Where::LongTerm, Scope::Workspace | Scope::Session) => "long-term",
+        (Where::LongTerm, MemoryScope::Plan) => "long-term, of a plan",
+        (Where::LongTerm, MemoryScope::Workspace | MemoryScope::Session) => "long-term",
     };
     card.line("store", store);
     card.line("tags", tag::joined(&entry.tags));

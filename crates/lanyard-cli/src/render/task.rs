@@ -3,7 +3,7 @@
 use lanyard_api::types::TaskView;
 use lanyard_core::Timestamp;
 use lanyard_core::task::health::Condition;
-use lanyard_core::task::{Ending, Task, TaskState, WorkerSource};
+use lanyard_core::task::{Task, TaskEnding, TaskState, WorkerSource};
 
 use crate::render::table::{Column, table};
 use crate::render::text::{count, one_line};
@@ -32,10 +32,10 @@ pub(crate) fn marked(state: TaskState) -> String {
 pub(crate) fn state(task: &Task) -> String {
     let ending = match &task.ending {
         None => "",
-        Some(Ending::Complete) => ", being completed",
-        Some(Ending::Fail) => ", being failed",
-        Some(Ending::Cancel { now: false }) => ", being cancelled",
-        Some(Ending::Cancel { now: true }) => ", being cancelled at once",
+        Some(TaskEnding::Complete) => ", being completed",
+        Some(TaskEnding::Fail) => ", being failed",
+        Some(TaskEnding::Cancel { now: false }) => ", being cancelled",
+        Some(TaskEnding::Cancel { now: true }) => ", being cancelled at once",
     };
     format!("{}{ending}", marked(task.state))
 }
@@ -226,7 +226,7 @@ mod tests {
         held.task.spec.key = Some("notes".to_owned());
         let mut stuck = task(2, TaskState::Running, "fix the login test");
         stuck.condition = Some(Condition::Stuck);
-        stuck.task.ending = Some(Ending::Cancel { now: false });
+        stuck.task.ending = Some(TaskEnding::Cancel { now: false });
         stuck.task.spec.agent = Some("codex".to_owned());
         stuck.open_children = 2;
         stuck.mail = 1;
@@ -255,7 +255,7 @@ mod tests {
         view.held = Some("its plan is draft".to_owned());
         assert_eq!(sentence(&view), "task_00000000000000000000000001 is pending: its plan is draft");
         view.task.state = TaskState::Running;
-        view.task.ending = Some(Ending::Complete);
+        view.task.ending = Some(TaskEnding::Complete);
         assert_eq!(sentence(&view), "task_00000000000000000000000001 is running and about to end");
     }
 

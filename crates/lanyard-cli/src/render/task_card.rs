@@ -167,7 +167,7 @@ mod tests {
     use expect_test::expect;
     use lanyard_core::paper::Bounds;
     use lanyard_core::task::health::Condition;
-    use lanyard_core::task::{Captured, Ending, MailTo, TaskResult, TaskState, Tree, WorkerSource};
+    use lanyard_core::task::{Captured, MailTo, TaskEnding, TaskResult, TaskState, Tree, WorkerSource};
     use lanyard_core::{RunId, TaskId};
 
     use super::*;
@@ -202,7 +202,7 @@ mod tests {
         view.open_children = 1;
         let task = &mut view.task;
         task.aliases = vec!["chat-7".to_owned()];
-        task.ending = Some(Ending::Cancel { now: true });
+        task.ending = Some(TaskEnding::Cancel { now: true });
         task.reason = Some("wrong\nbranch".to_owned());
         task.remedies.nudges = 2;
         task.remedies.restarts = 1;

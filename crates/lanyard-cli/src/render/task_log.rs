@@ -1,7 +1,7 @@
 //! The log of a task, one event per line.
 
 use lanyard_core::task::health::Remedy;
-use lanyard_core::task::{Ending, TaskEnvelope, TaskEvent};
+use lanyard_core::task::{TaskEnding, TaskEnvelope, TaskEvent};
 
 use crate::render::text::{commit as short, count, fit, one_line, quoted};
 use crate::render::time::stamp;
@@ -33,10 +33,10 @@ fn what(event: &TaskEvent) -> String {
         TaskEvent::Paused { reason } => format!("paused{}", because(reason.as_deref())),
         TaskEvent::EndAsked { ending, reason } => {
             let asked = match ending {
-                Ending::Complete => "is to be completed",
-                Ending::Fail => "is to fail",
-                Ending::Cancel { now: false } => "is to be cancelled",
-                Ending::Cancel { now: true } => "is to be cancelled at once",
+                TaskEnding::Complete => "is to be completed",
+                TaskEnding::Fail => "is to fail",
+                TaskEnding::Cancel { now: false } => "is to be cancelled",
+                TaskEnding::Cancel { now: true } => "is to be cancelled at once",
             };
             format!("{asked}{}", because(reason.as_deref()))
         }
@@ -122,7 +122,7 @@ mod tests {
             TaskEvent::Remedied { remedy: Remedy::Restart, why: "its agent crashed".to_owned(), turns: 1 },
             TaskEvent::Paused { reason: None },
             TaskEvent::Resumed { turns: 1 },
-            TaskEvent::EndAsked { ending: Ending::Cancel { now: false }, reason: said("wrong\nbranch") },
+            TaskEvent::EndAsked { ending: TaskEnding::Cancel { now: false }, reason: said("wrong\nbranch") },
             TaskEvent::Reported {
                 result: TaskResult { summary: "half of it".to_owned(), evidence: None, by_turn_end: true },
             },

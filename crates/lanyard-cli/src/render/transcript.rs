@@ -6,8 +6,8 @@ mod around;
 use std::collections::BTreeMap;
 
 use lanyard_core::session::{
-    ChangeEvent, Ending, Envelope, Event, GateEvent, InboxEvent, InterruptCause, MessageBreaks, PlanStatus,
-    Role, RunEvent, TranscriptEvent, TurnEvent, TurnOutcome,
+    ChangeEvent, Ending, Envelope, Event, GateEvent, InboxEvent, InterruptCause, MessageBreaks,
+    PlanEntryState, Role, RunEvent, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use lanyard_core::{GateId, Timestamp, TurnId};
 use serde::Deserialize;
@@ -148,8 +148,8 @@ impl Transcriber {
                 })
             }
             TranscriptEvent::Planned { entries } => {
-                let done = entries.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
-                let now = entries.iter().find(|entry| entry.status == PlanStatus::InProgress);
+                let done = entries.iter().filter(|entry| entry.status == PlanEntryState::Completed).count();
+                let now = entries.iter().find(|entry| entry.status == PlanEntryState::InProgress);
                 let now = now.map(|entry| format!(", now: {}", one_line(&entry.text))).unwrap_or_default();
                 let plan = format!("plan: {done} of {} done{now}", count(entries.len(), "step"));
                 if plan == self.plan {

@@ -43,7 +43,7 @@ pub(super) struct Agent {
 pub(super) struct Session {
     pub(super) id: SessionId,
     parent: Option<SessionId>,
-    pub(super) place: Place,
+    pub(super) place: SessionPlace,
     pub(super) memory: Mutex<Memory>,
     /// The turn under way.
     running: Mutex<Option<Arc<Inbox>>>,
@@ -53,7 +53,7 @@ pub(super) struct Session {
 
 /// Where a session works and what it can reach.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct SessionPlace {
     pub(super) cwd: PathBuf,
     pub(super) servers: Vec<McpServer>,
 }

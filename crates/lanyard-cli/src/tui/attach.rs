@@ -45,14 +45,14 @@ pub(crate) enum Mode {
 
 /// How a message arrives while a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
+pub(crate) enum TypedDelivery {
     Reject,
     Queue,
     Steer,
     Interrupt,
 }
 
-impl Delivery {
+impl TypedDelivery {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Reject => "reject",
@@ -105,7 +105,7 @@ struct Sent {
     number: u64,
     client_turn_id: String,
     prompt: String,
-    delivery: Delivery,
+    delivery: TypedDelivery,
     again: bool,
     /// No answer: it is sent again, as the same turn, once the daemon is back.
     unheard: bool,
@@ -159,7 +159,7 @@ pub(crate) struct Model {
     /// The prompt that was recalled into the line, counted back from the newest.
     recalled: Option<usize>,
     aim: Aim,
-    delivery: Delivery,
+    delivery: TypedDelivery,
     over: Over,
     inbox: Inbox,
     present: Vec<Present>,
@@ -201,7 +201,7 @@ impl Model {
             input: Input::default(),
             recalled: None,
             aim: Aim::Turn,
-            delivery: Delivery::Queue,
+            delivery: TypedDelivery::Queue,
             over: Over::Nothing,
             inbox: Inbox::default(),
             present: Vec::new(),

@@ -43,7 +43,7 @@ struct Item {
 
 /// A line of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct DirectoryLine {
     pub(crate) id: SessionId,
     /// The branches of the tree before it.
     pub(crate) branch: String,
@@ -53,7 +53,7 @@ pub(crate) struct Place {
 pub(crate) struct Directory {
     shape: DirectoryShape,
     items: BTreeMap<SessionId, Item>,
-    places: Vec<Place>,
+    places: Vec<DirectoryLine>,
     stale: bool,
     reading: u64,
     /// All rows of this reading have come.
@@ -162,7 +162,7 @@ impl Directory {
         self.items.len()
     }
 
-    pub(crate) fn places(&self) -> &[Place] {
+    pub(crate) fn places(&self) -> &[DirectoryLine] {
         &self.places
     }
 
@@ -214,7 +214,7 @@ impl Directory {
         self.top = self.top.min(self.places.len().saturating_sub(height));
     }
 
-    pub(crate) fn visible(&self, height: usize) -> impl Iterator<Item = (Place, Face)> + '_ {
+    pub(crate) fn visible(&self, height: usize) -> impl Iterator<Item = (DirectoryLine, Face)> + '_ {
         self.places
             .iter()
             .skip(self.top)
@@ -230,7 +230,7 @@ impl Directory {
             DirectoryShape::List => {
                 let mut ids: Vec<SessionId> = shown.into_iter().collect();
                 ids.sort_by_cached_key(|id| faces.get(id).map(rank));
-                ids.into_iter().map(|id| Place { id, branch: String::new() }).collect()
+                ids.into_iter().map(|id| DirectoryLine { id, branch: String::new() }).collect()
             }
             DirectoryShape::Tree => Forest::new(&faces, &shown).places(),
         };
@@ -288,7 +288,7 @@ impl<'a> Forest<'a> {
         Self { faces, below, roots }
     }
 
-    fn places(self) -> Vec<Place> {
+    fn places(self) -> Vec<DirectoryLine> {
         let mut roots = self.roots.clone();
         roots.sort_by_cached_key(|id| self.family_rank(*id, 0));
         let mut places = Vec::new();
@@ -298,8 +298,8 @@ impl<'a> Forest<'a> {
         places
     }
 
-    fn grow(&self, id: SessionId, branch: &str, indent: &str, depth: usize, places: &mut Vec<Place>) {
-        places.push(Place { id, branch: branch.to_owned() });
+    fn grow(&self, id: SessionId, branch: &str, indent: &str, depth: usize, places: &mut Vec<DirectoryLine>) {
+        places.push(DirectoryLine { id, branch: branch.to_owned() });
         if depth == DEPTH_MAX {
             return;
         }

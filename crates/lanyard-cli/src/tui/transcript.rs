@@ -12,7 +12,7 @@ use crate::render::text::harmless;
 use crate::render::tool::ToolReturn;
 use crate::render::transcript::{Transcriber, TranscriptItem};
 pub(crate) use entry::RowLook;
-use entry::{Entry, Kind, Layout};
+use entry::{Kind, Layout, TranscriptEntry};
 pub(crate) use opening::Selection;
 
 /// Entries kept in memory. A long turn has some hundreds; this is an afternoon of them.
@@ -43,7 +43,7 @@ pub(crate) struct ShownRow<'a> {
 
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TranscriptEntry>,
     rows: usize,
     layout: Layout,
     /// Everything after `from` and up to `to` is in here.
@@ -51,7 +51,7 @@ pub(crate) struct Transcript {
     to: u64,
     /// The newest event there is.
     head: u64,
-    preview: Option<Entry>,
+    preview: Option<TranscriptEntry>,
     transcriber: Transcriber,
     /// The tool call that is selected.
     chosen: Option<String>,
@@ -128,11 +128,13 @@ impl Transcript {
         }
         let before = self.total();
         let mut entry = match self.entries.back() {
-            _ if thought => Entry::new(Kind::Thought, self.to, harmless(text)),
-            Some(last) if last.goes_on_with(message_id) => {
-                Entry { seq: self.to, text: format!("{}{}", last.text, harmless(text)), ..last.clone() }
-            }
-            last => Entry::words(last, self.to, text, message_id),
+            _ if thought => TranscriptEntry::new(Kind::Thought, self.to, harmless(text)),
+            Some(last) if last.goes_on_with(message_id) => TranscriptEntry {
+                seq: self.to,
+                text: format!("{}{}", last.text, harmless(text)),
+                ..last.clone()
+            },
+            last => TranscriptEntry::words(last, self.to, text, message_id),
         };
         entry.lay_out(self.layout);
         self.preview = Some(entry);
@@ -262,21 +264,23 @@ impl Transcript {
             match item {
                 TranscriptItem::Prompt { text, .. } => {
                     self.remember(&text);
-                    self.add(Entry::new(Kind::Prompt, seq, harmless(text.trim())));
+                    self.add(TranscriptEntry::new(Kind::Prompt, seq, harmless(text.trim())));
                 }
                 TranscriptItem::Words { text, message_id, .. } => {
-                    self.add(Entry::words(self.entries.back(), seq, &text, message_id.as_deref()));
+                    self.add(TranscriptEntry::words(self.entries.back(), seq, &text, message_id.as_deref()));
                 }
-                TranscriptItem::Thought(text) => self.add(Entry::new(Kind::Thought, seq, harmless(&text))),
-                TranscriptItem::Tool(tool) => self.add(Entry::call(seq, *tool)),
+                TranscriptItem::Thought(text) => {
+                    self.add(TranscriptEntry::new(Kind::Thought, seq, harmless(&text)))
+                }
+                TranscriptItem::Tool(tool) => self.add(TranscriptEntry::call(seq, *tool)),
                 TranscriptItem::Returned(returned) => self.returned(seq, *returned),
-                TranscriptItem::Note(text) => self.add(Entry::new(Kind::Line, seq, text)),
-                TranscriptItem::Loud(text) => self.add(Entry::new(Kind::Loud, seq, text)),
+                TranscriptItem::Note(text) => self.add(TranscriptEntry::new(Kind::Line, seq, text)),
+                TranscriptItem::Loud(text) => self.add(TranscriptEntry::new(Kind::Loud, seq, text)),
                 TranscriptItem::Asks { title, .. } => {
-                    self.add(Entry::new(Kind::Loud, seq, format!("asks for approval: {title}")));
+                    self.add(TranscriptEntry::new(Kind::Loud, seq, format!("asks for approval: {title}")));
                 }
                 TranscriptItem::End { text, completed } => {
-                    self.add(Entry::new(Kind::End { completed }, seq, text));
+                    self.add(TranscriptEntry::new(Kind::End { completed }, seq, text));
                 }
             }
         }
@@ -292,7 +296,7 @@ impl Transcript {
         }
     }
 
-    fn add(&mut self, mut entry: Entry) {
+    fn add(&mut self, mut entry: TranscriptEntry) {
         let layout = self.layout;
         if let Some(last) = self.entries.back_mut()
             && matches!(
@@ -316,7 +320,7 @@ impl Transcript {
 
     fn returned(&mut self, seq: u64, returned: ToolReturn) {
         let layout = self.layout;
-        let is_open = |entry: &&mut Entry| {
+        let is_open = |entry: &&mut TranscriptEntry| {
             entry.tool().is_some_and(|tool| tool.id == returned.id && tool.returned.is_none())
         };
         if let Some(entry) = self.entries.iter_mut().rev().find(is_open) {
@@ -325,7 +329,7 @@ impl Transcript {
             entry.lay_out(layout);
             self.rows += entry.rows.len();
         } else {
-            self.add(Entry::result(seq, returned));
+            self.add(TranscriptEntry::result(seq, returned));
         }
     }
 

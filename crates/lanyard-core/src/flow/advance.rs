@@ -5,7 +5,7 @@ use crate::flow::escalate::{Why, escalate, fitting};
 use crate::flow::event::{Conclusion, FailKind, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, FlowGateKind, Probe};
 use crate::flow::record::{
-    CheckResult, Flow, FlowKind, FlowState, Invocation, PhaseState, Preserved, Role, Stage,
+    CheckResult, Flow, FlowKind, FlowRole, FlowState, Invocation, PhaseState, Preserved, Stage,
 };
 use crate::flow::settings::{Asking, GateDefault};
 use crate::flow::verdict::{Action, AuthorStatus, Progress, Readiness, Verdict};
@@ -33,12 +33,12 @@ pub struct Looked {
 
 /// The daemon's next action for the flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Want {
+pub enum FlowWant {
     /// Make its worktree, where it is to have one and can.
     MakeTree,
     /// Choose ids, write [`FlowEvent::Invoked`] down, and then see to it.
     Invoke {
-        role: Role,
+        role: FlowRole,
         session: Option<SessionId>,
         fork_of: Option<SessionId>,
         guidance: Option<String>,
@@ -73,35 +73,35 @@ pub enum Due {
 
 /// `tree` says whether it is to have a worktree that is not made yet.
 #[must_use]
-pub fn want(flow: &Flow, tree: bool) -> Want {
+pub fn want(flow: &Flow, tree: bool) -> FlowWant {
     if flow.state.is_ended() {
-        return if flow.settled { Want::Nothing } else { Want::Settle };
+        return if flow.settled { FlowWant::Nothing } else { FlowWant::Settle };
     }
     if flow.state.asks() {
-        return Want::Answer;
+        return FlowWant::Answer;
     }
     if tree {
-        return Want::MakeTree;
+        return FlowWant::MakeTree;
     }
     if flow.invocation.is_some() {
-        return Want::Attend;
+        return FlowWant::Attend;
     }
     if flow.check.is_some() {
-        return Want::AttendCheck;
+        return FlowWant::AttendCheck;
     }
     if flow.step.saturating_sub(flow.decided_at_step) >= flow.settings.rules.steps {
-        return Want::CutOff;
+        return FlowWant::CutOff;
     }
     if flow.state == FlowState::QualityCheck {
-        return Want::Check { place: flow.checks.len() };
+        return FlowWant::Check { place: flow.checks.len() };
     }
     match flow.state.role() {
         Some(role) => {
             let pending = flow.pending.clone().unwrap_or_default();
             let (session, fork_of, guidance) = (pending.session, pending.fork_of, pending.guidance);
-            Want::Invoke { role, session, fork_of, guidance }
+            FlowWant::Invoke { role, session, fork_of, guidance }
         }
-        None => Want::Nothing,
+        None => FlowWant::Nothing,
     }
 }
 
@@ -165,14 +165,15 @@ pub fn conclude(
 }
 
 /// Turns a conclusion of the other role into an unreadable failure.
-fn by_role(role: Role, conclusion: Conclusion) -> Conclusion {
+fn by_role(role: FlowRole, conclusion: Conclusion) -> Conclusion {
     let other = match &conclusion {
-        Conclusion::Author(_) => role != Role::Author,
-        Conclusion::Verdict(_) => role != Role::Reviewer,
+        Conclusion::Author(_) => role != FlowRole::Author,
+        Conclusion::Verdict(_) => role != FlowRole::Reviewer,
         Conclusion::Failed { .. } | Conclusion::Cancelled { .. } => false,
     };
-    let reason =
-        || format!("it is not what a{} says", if role == Role::Author { "n author" } else { " reviewer" });
+    let reason = || {
+        format!("it is not what a{} says", if role == FlowRole::Author { "n author" } else { " reviewer" })
+    };
     if other { Conclusion::Failed { kind: FailKind::Unreadable, reason: reason() } } else { conclusion }
 }
 

@@ -6,10 +6,10 @@ use crate::flow::advance::deadline;
 use crate::flow::event::{Conclusion, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, GateAnswered};
 use crate::flow::record::{
-    Check, CheckResult, Flow, FlowKind, FlowState, Invocation, Lease, Pending, PhaseState, SESSIONS_MAX,
+    Check, CheckResult, Flow, FlowKind, FlowPending, FlowState, Invocation, Lease, PhaseState, SESSIONS_MAX,
     Stage, Worked,
 };
-use crate::flow::stall::{Stall, error_hash, reason_hash};
+use crate::flow::stall::{FlowStall, error_hash, reason_hash};
 use crate::id::{FlowId, GateId, SessionId};
 use crate::log::{LogEntry, Record};
 use crate::time::Timestamp;
@@ -170,7 +170,7 @@ impl Flow {
             preserved: Vec::new(),
             sessions: Vec::new(),
             spent: Spent::default(),
-            stall: Stall::default(),
+            stall: FlowStall::default(),
             tree: None,
             captured: None,
             settled: false,
@@ -269,7 +269,7 @@ impl Flow {
         let fork_of = lost.fork_of.filter(|_| session.is_none());
         let heard = lost.words().filter(|_| guidance.is_none()).cloned();
         let guidance = guidance.map(str::to_owned);
-        self.pending = Some(Pending { session, fork_of, guidance, heard, chosen });
+        self.pending = Some(FlowPending { session, fork_of, guidance, heard, chosen });
         Ok(())
     }
 
@@ -332,7 +332,7 @@ impl Flow {
         (self.iteration, self.quality_retries, self.auto_retries) = (0, 0, 0);
         self.items.clear();
         self.checks.clear();
-        self.stall = Stall::default();
+        self.stall = FlowStall::default();
     }
 
     fn phase_ended(&mut self, phase: usize, state: PhaseState) -> Result<(), &'static str> {
@@ -364,13 +364,15 @@ impl Flow {
         open.answered = Some(answer.clone());
         let guidance = answer.guidance.clone();
         self.pending = match answer.choice {
-            Choice::ContinueSession => open.continue_session.as_ref().map(|payload| Pending {
+            Choice::ContinueSession => open.continue_session.as_ref().map(|payload| FlowPending {
                 session: Some(payload.session),
                 guidance,
                 chosen: true,
-                ..Pending::default()
+                ..FlowPending::default()
             }),
-            Choice::Continue => Some(Pending { fork_of: open.fork_of, guidance, ..Pending::default() }),
+            Choice::Continue => {
+                Some(FlowPending { fork_of: open.fork_of, guidance, ..FlowPending::default() })
+            }
             Choice::Approve | Choice::Abort => None,
         };
         if answer.by.kind == ActorKind::Operator {
@@ -380,11 +382,11 @@ impl Flow {
     }
 
     /// The guidance for the first session after an abort, which is new and has not received it.
-    fn left_unsaid(&mut self) -> Option<Pending> {
+    fn left_unsaid(&mut self) -> Option<FlowPending> {
         let cut_off = self.invocation.take().and_then(|invocation| invocation.words().cloned());
         let unused = self.pending.take().and_then(|pending| pending.guidance.or(pending.heard));
         let guidance = cut_off.or(unused)?;
-        Some(Pending { guidance: Some(guidance), ..Pending::default() })
+        Some(FlowPending { guidance: Some(guidance), ..FlowPending::default() })
     }
 
     /// Resets the counts of attempts after a person's decision. A deadline is no person: a flow that only deadlines
@@ -392,7 +394,7 @@ impl Flow {
     fn decided(&mut self) {
         self.decided_at_step = self.step;
         (self.iteration, self.quality_retries, self.auto_retries) = (0, 0, 0);
-        self.stall = Stall::default();
+        self.stall = FlowStall::default();
     }
 
     fn resumed(&mut self, at: Timestamp) -> Result<(), &'static str> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::flow::gate::{FlowGate, GateAnswered};
-use crate::flow::record::{CheckResult, FlowKind, FlowState, Phase, PhaseState, Preserved, Role, Stage};
+use crate::flow::record::{CheckResult, FlowKind, FlowRole, FlowState, Phase, PhaseState, Preserved, Stage};
 use crate::flow::settings::FlowSettings;
 use crate::flow::verdict::{AuthorStatus, Verdict};
 use crate::id::{FlowId, GateId, SessionId, TurnId};
@@ -59,7 +59,7 @@ pub enum FlowEvent {
     #[serde(rename = "flow.invoked")]
     Invoked {
         step: u32,
-        role: Role,
+        role: FlowRole,
         session: SessionId,
         turn: TurnId,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

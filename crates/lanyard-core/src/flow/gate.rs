@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
-use crate::flow::record::{FlowState, Role};
+use crate::flow::record::{FlowRole, FlowState};
 use crate::flow::settings::GateDefault;
 use crate::flow::verdict::Item;
 use crate::id::{GateId, SessionId};
@@ -78,7 +78,7 @@ pub struct FlowGate {
 pub struct Continuation {
     pub session: SessionId,
     pub resume_state: FlowState,
-    pub role: Role,
+    pub role: FlowRole,
     /// The result of the latest probe of the session.
     pub probe: Probe,
 }

@@ -3,12 +3,12 @@
 use expect_test::{Expect, expect};
 
 use crate::actor::Actor;
-use crate::flow::advance::{Due, Looked, Want, due, want};
+use crate::flow::advance::{Due, FlowWant, Looked, due, want};
 use crate::flow::decide::{FlowCommand, GUIDANCE_CHARS_MAX};
 use crate::flow::event::{Conclusion, FailKind, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, Probe, parse};
 use crate::flow::prompt;
-use crate::flow::record::{FlowState, Role, Stage};
+use crate::flow::record::{FlowRole, FlowState, Stage};
 use crate::flow::settings::GateDefault;
 use crate::flow::testing::{
     Given, at, broken, busy, complete, failed, failed_with, fold, for_a_person, gate_id, gave_up,
@@ -108,7 +108,7 @@ fn an_answer_that_is_not_offered_is_refused() {
     let mut phase = phases().at_review().works(ready());
     expect!["choice_not_offered: `continue_session` is not offered: the last session is the reviewer's, and the next step is the author's; choose one of continue, approve, abort"]
         .assert_eq(&refusal(&mut phase, Choice::ContinueSession, Some("go")));
-    assert_eq!(want(&given.flow, false), Want::Answer);
+    assert_eq!(want(&given.flow, false), FlowWant::Answer);
     assert!(given.gate().is_open());
 }
 
@@ -204,8 +204,8 @@ fn a_session_that_goes_on_is_told_little() {
 #[test]
 fn what_an_answer_left_is_used_once() {
     let given = phases().works(needs_human()).answered(Choice::ContinueSession, Some("so"));
-    let expected = Want::Invoke {
-        role: Role::Author,
+    let expected = FlowWant::Invoke {
+        role: FlowRole::Author,
         session: Some(session_id(1)),
         fork_of: None,
         guidance: Some("so".to_owned()),
@@ -392,23 +392,23 @@ fn a_timeout_names_its_session_when_there_is_one() {
 /// S2-23, S2-24: per role, the turn is ended and with it the way to go on.
 #[test]
 fn a_turn_that_is_ended_when_it_takes_too_long_is_not_gone_on_with() {
-    let ends = |role: Role| {
+    let ends = |role: FlowRole| {
         phases_with(|settings| match role {
-            Role::Author => settings.author.abort_on_timeout = true,
-            Role::Reviewer => settings.reviewer.abort_on_timeout = true,
+            FlowRole::Author => settings.author.abort_on_timeout = true,
+            FlowRole::Reviewer => settings.reviewer.abort_on_timeout = true,
         })
     };
     let timeout = || failed(FailKind::Timeout);
-    let given = works_as(ends(Role::Author), timeout(), busy());
+    let given = works_as(ends(FlowRole::Author), timeout(), busy());
     expect!["not offered: its turn was ended when it took too long"].assert_eq(&given.offer());
     assert!(given.flow.preserved.is_empty());
-    expect!["session 1, author, execute"].assert_eq(&ends(Role::Reviewer).works(timeout()).offer());
-    let given = ends(Role::Reviewer).at_review().works(timeout());
+    expect!["session 1, author, execute"].assert_eq(&ends(FlowRole::Reviewer).works(timeout()).offer());
+    let given = ends(FlowRole::Reviewer).at_review().works(timeout());
     expect!["not offered: its turn was ended when it took too long"].assert_eq(&given.offer());
     expect!["session 2, reviewer, review"]
-        .assert_eq(&ends(Role::Author).at_review().works(timeout()).offer());
+        .assert_eq(&ends(FlowRole::Author).at_review().works(timeout()).offer());
     // Only time does that.
-    expect!["session 1, author, execute"].assert_eq(&ends(Role::Author).works(gave_up()).offer());
+    expect!["session 1, author, execute"].assert_eq(&ends(FlowRole::Author).works(gave_up()).offer());
 }
 
 /// S2-25: a review that took too long is taken up in its session, and its verdict counts.
@@ -587,7 +587,7 @@ fn a_flow_that_goes_on_checks_anew() {
     let step = given.flow.step;
     given.add(FlowEvent::CheckBegun { place: 1, run: format!("{step}-1") });
     let given = given.after(&FlowCommand::Cancel { reason: None }).after(&FlowCommand::Resume);
-    assert_eq!(want(&given.flow, false), Want::Check { place: 0 });
+    assert_eq!(want(&given.flow, false), FlowWant::Check { place: 0 });
     assert_eq!(given.flow.step, step + 1);
 }
 
@@ -597,7 +597,7 @@ fn only_what_was_chosen_is_gone_on_with() {
     let given = phases().works(needs_human()).answered(Choice::Continue, None);
     let event = FlowEvent::Invoked {
         step: given.flow.step + 1,
-        role: Role::Author,
+        role: FlowRole::Author,
         session: session_id(1),
         turn: crate::flow::testing::turn_id(9),
         continues: true,

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use crate::actor::Actor;
-use crate::flow::advance::{Want, want};
+use crate::flow::advance::{FlowWant, want};
 use crate::flow::event::{FailKind, FlowEvent};
 use crate::flow::gate::Choice;
 use crate::flow::record::FlowState;
@@ -99,7 +99,7 @@ fn nobody_is_asked_for_two_hundred_and_fifty_steps() {
         (settings.rules.review_iterations, settings.rules.stall_repeats) = (1_000, 1_000);
     });
     let mut given = given;
-    while want(&given.flow, false) != Want::CutOff {
+    while want(&given.flow, false) != FlowWant::CutOff {
         let next = if given.flow.state == FlowState::Review { not_ready("x") } else { complete() };
         given = given.works(next);
     }
@@ -110,7 +110,7 @@ fn nobody_is_asked_for_two_hundred_and_fifty_steps() {
     // The log makes the same flow, however long it is.
     assert_eq!(fold(&given.log), given.flow);
     let given = given.answered(Choice::Continue, None);
-    assert!(matches!(want(&given.flow, false), Want::Invoke { .. }));
+    assert!(matches!(want(&given.flow, false), FlowWant::Invoke { .. }));
 }
 
 /// S2-B07: a deadline is no person. What it answers goes on, and nothing begins to count anew.
@@ -200,9 +200,9 @@ fn phases_that_need_nobody_go_to_the_end() {
     let mut flow = given.flow.clone();
     let moved = FlowEvent::Moved { to: FlowState::Execute, reason: None };
     assert_eq!(flow.apply(&next(moved)).unwrap_err().what, "the flow has ended");
-    assert_eq!(want(&flow, false), Want::Settle);
+    assert_eq!(want(&flow, false), FlowWant::Settle);
     flow.apply(&next(FlowEvent::Settled { captured: None, tree_removed: true, failed: None })).unwrap();
-    assert_eq!(want(&flow, false), Want::Nothing);
+    assert_eq!(want(&flow, false), FlowWant::Nothing);
 }
 
 /// S2-01: what was let pass although it was not found ready says so.

@@ -55,7 +55,7 @@ const INNER: usize = 3;
 
 /// A parsed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PlanText {
+pub struct FlowPlanText {
     pub title: String,
     pub phases: Vec<PhaseText>,
 }
@@ -105,7 +105,7 @@ refusals! {
 }
 
 /// Reads a plan.
-pub fn read(text: &str) -> Result<PlanText, PlanError> {
+pub fn read(text: &str) -> Result<FlowPlanText, PlanError> {
     if text.len() > BYTES_MAX {
         return Err(at(1, PlanFault::TooLarge));
     }
@@ -121,7 +121,7 @@ pub fn read(text: &str) -> Result<PlanText, PlanError> {
     }
     let title = title(&marks, &parts)?;
     let phases = parts.iter().map(|part| phase(&lines, &marks, part)).collect::<Result<_, _>>()?;
-    Ok(PlanText { title, phases })
+    Ok(FlowPlanText { title, phases })
 }
 
 fn at(line: usize, what: PlanFault) -> PlanError {

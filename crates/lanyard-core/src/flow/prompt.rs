@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::flow::record::{Flow, FlowKind, FlowState, Invocation, Role, Stage};
+use crate::flow::record::{Flow, FlowKind, FlowRole, FlowState, Invocation, Stage};
 use crate::flow::verdict;
 
 /// Characters at the end of a check's output that an author is shown.
@@ -22,8 +22,8 @@ pub fn text(flow: &Flow, invocation: &Invocation) -> String {
 /// Short: the session knows the rest.
 fn go_on(invocation: &Invocation) -> String {
     let text = match invocation.role {
-        Role::Author => "Continue the current session and complete all remaining tasks.",
-        Role::Reviewer => "Continue the current session and complete your review.",
+        FlowRole::Author => "Continue the current session and complete all remaining tasks.",
+        FlowRole::Reviewer => "Continue the current session and complete your review.",
     };
     with_guidance(text.to_owned(), invocation)
 }
@@ -136,18 +136,18 @@ fn failures(flow: &Flow) -> String {
 }
 
 /// The second prompt of the same session: how it went, in a form that can be read.
-fn summary(flow: &Flow, role: Role) -> String {
+fn summary(flow: &Flow, role: FlowRole) -> String {
     let schema = serde_json::to_string_pretty(&verdict::schema(role)).unwrap_or_default();
     let ask = match role {
-        Role::Author if flow.needs_commit() => {
+        FlowRole::Author if flow.needs_commit() => {
             "Say how your work went. `complete` means all of it is done and committed; name the commit. `needs_human` means \
              that a person must decide something; `failed` that you could not do it; give the reason."
         }
-        Role::Author => {
+        FlowRole::Author => {
             "Say how your work went. `complete` means all of it is done. `needs_human` means that a person must decide \
              something; `failed` that you could not do it; give the reason."
         }
-        Role::Reviewer => {
+        FlowRole::Reviewer => {
             "Give your verdict. `ready` means nothing is to be done; `ready_with_corrections` that small things are; \
              `not_ready` that it must not pass. List each thing to be done as an item: `auto_fix` when the author can do it \
              alone, `human_required` when a person must decide."

@@ -9,7 +9,7 @@ use crate::actor::Actor;
 use crate::flow::event::Spent;
 use crate::flow::gate::FlowGate;
 use crate::flow::settings::FlowSettings;
-use crate::flow::stall::Stall;
+use crate::flow::stall::FlowStall;
 use crate::flow::verdict::Item;
 use crate::id::{FlowId, SessionId, TurnId};
 use crate::time::Timestamp;
@@ -76,7 +76,7 @@ pub struct Flow {
     pub invocation: Option<Invocation>,
     /// Session and guidance for the next invocation; used once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending: Option<Pending>,
+    pub pending: Option<FlowPending>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<FlowGate>,
     /// Sessions that go on although nobody waits for them.
@@ -87,8 +87,8 @@ pub struct Flow {
     pub sessions: Vec<Worked>,
     #[serde(default)]
     pub spent: Spent,
-    #[serde(default, skip_serializing_if = "Stall::is_default")]
-    pub stall: Stall,
+    #[serde(default, skip_serializing_if = "FlowStall::is_default")]
+    pub stall: FlowStall,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<Tree>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,13 +124,12 @@ impl FlowKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "FlowRole")]
-pub enum Role {
+pub enum FlowRole {
     Author,
     Reviewer,
 }
 
-impl Role {
+impl FlowRole {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -183,10 +182,10 @@ impl FlowState {
 
     /// The role that works in this state.
     #[must_use]
-    pub const fn role(self) -> Option<Role> {
+    pub const fn role(self) -> Option<FlowRole> {
         match self {
-            Self::Execute | Self::QualityRetry | Self::AutoFix => Some(Role::Author),
-            Self::Review => Some(Role::Reviewer),
+            Self::Execute | Self::QualityRetry | Self::AutoFix => Some(FlowRole::Author),
+            Self::Review => Some(FlowRole::Reviewer),
             Self::QualityCheck
             | Self::ReviewGate
             | Self::PhaseGate
@@ -272,7 +271,7 @@ impl PhaseState {
 pub struct Invocation {
     pub step: u32,
     pub state: FlowState,
-    pub role: Role,
+    pub role: FlowRole,
     pub session: SessionId,
     /// The invocation continues an existing session; none is created.
     pub continues: bool,
@@ -312,8 +311,7 @@ pub enum Stage {
 
 /// The part of a gate's answer that the next invocation uses.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "FlowPending")]
-pub struct Pending {
+pub struct FlowPending {
     /// The session to go on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -375,7 +373,7 @@ pub struct Preserved {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Worked {
     pub session: SessionId,
-    pub role: Role,
+    pub role: FlowRole,
     pub state: FlowState,
     pub phase: usize,
     pub step: u32,
@@ -460,7 +458,7 @@ impl Flow {
 
     /// The newest session that worked in this role at this phase.
     #[must_use]
-    pub fn last_session(&self, role: Role) -> Option<SessionId> {
+    pub fn last_session(&self, role: FlowRole) -> Option<SessionId> {
         let mine = |worked: &&Worked| worked.role == role && worked.phase == self.phase;
         self.sessions.iter().rev().find(mine).map(|worked| worked.session)
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::event::{Conclusion, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, FlowGateKind};
-use crate::flow::record::{Flow, FlowKind, FlowState, PhaseState, Role};
+use crate::flow::record::{Flow, FlowKind, FlowRole, FlowState, PhaseState};
 use crate::flow::verdict::{Item, Readiness};
 use crate::id::{FlowId, GateId, SessionId};
 use crate::log::Record as _;
@@ -121,7 +121,7 @@ pub struct GateReport {
 pub struct SessionReport {
     pub session: SessionId,
     pub step: u32,
-    pub role: Role,
+    pub role: FlowRole,
     pub state: FlowState,
     /// The invocation continued an existing session.
     pub continued: bool,

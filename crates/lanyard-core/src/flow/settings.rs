@@ -158,10 +158,10 @@ impl Default for FlowRules {
 
 impl FlowSettings {
     #[must_use]
-    pub fn role(&self, role: super::Role) -> &RoleSettings {
+    pub fn role(&self, role: super::FlowRole) -> &RoleSettings {
         match role {
-            super::Role::Author => &self.author,
-            super::Role::Reviewer => &self.reviewer,
+            super::FlowRole::Author => &self.author,
+            super::FlowRole::Reviewer => &self.reviewer,
         }
     }
 }

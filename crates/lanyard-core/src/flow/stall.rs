@@ -19,8 +19,7 @@ const ERROR_CHARS: usize = 2_000;
 /// Recent issues and errors, newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[schemars(rename = "FlowStall")]
-pub struct Stall {
+pub struct FlowStall {
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
     pub issues: VecDeque<String>,
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
@@ -32,7 +31,7 @@ pub struct Stall {
     pub error_repeats: u32,
 }
 
-impl Stall {
+impl FlowStall {
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()

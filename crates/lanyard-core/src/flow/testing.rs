@@ -5,7 +5,7 @@
 //! apart.
 
 use crate::actor::Actor;
-use crate::flow::advance::{Fresh, Looked, Want, conclude, cut_off, quality_ended, want};
+use crate::flow::advance::{FlowWant, Fresh, Looked, conclude, cut_off, quality_ended, want};
 use crate::flow::decide::{FlowCommand, NewFlow, create, decide};
 use crate::flow::event::{Conclusion, FailKind, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, Probe};
@@ -133,7 +133,7 @@ impl Given {
     }
 
     pub(super) fn invoke(&mut self) -> Invocation {
-        let Want::Invoke { role, session, fork_of, guidance } = want(&self.flow, false) else {
+        let FlowWant::Invoke { role, session, fork_of, guidance } = want(&self.flow, false) else {
             panic!("{:?} is wanted", want(&self.flow, false));
         };
         self.turns += 1;
@@ -189,7 +189,7 @@ impl Given {
     }
 
     pub(super) fn check(&mut self, result: CheckResult) -> Vec<FlowEvent> {
-        let Want::Check { place } = want(&self.flow, false) else {
+        let FlowWant::Check { place } = want(&self.flow, false) else {
             panic!("{:?} is wanted", want(&self.flow, false));
         };
         let run = format!("{}-{place}", self.flow.step);
@@ -201,7 +201,7 @@ impl Given {
     }
 
     pub(super) fn cut_off(mut self) -> Self {
-        assert_eq!(want(&self.flow, false), Want::CutOff);
+        assert_eq!(want(&self.flow, false), FlowWant::CutOff);
         let fresh = self.fresh();
         let events = cut_off(&self.flow, fresh);
         self.add_all(&events);

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::record::Role;
+use crate::flow::record::FlowRole;
 use crate::text::cut;
 
 #[cfg(test)]
@@ -154,10 +154,10 @@ impl ItemPriority {
 
 /// The schema an agent in this role is asked to answer by.
 #[must_use]
-pub fn schema(role: Role) -> serde_json::Value {
+pub fn schema(role: FlowRole) -> serde_json::Value {
     let schema = match role {
-        Role::Author => schemars::schema_for!(AuthorStatus),
-        Role::Reviewer => schemars::schema_for!(Verdict),
+        FlowRole::Author => schemars::schema_for!(AuthorStatus),
+        FlowRole::Reviewer => schemars::schema_for!(Verdict),
     };
     schema.to_value()
 }

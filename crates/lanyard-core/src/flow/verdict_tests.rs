@@ -306,8 +306,8 @@ fn hostile_answers_come_to_an_end() {
 #[test]
 fn the_schema_is_what_is_read() {
     for (role, fields) in [
-        (Role::Author, ["commit", "notes", "reason", "status"]),
-        (Role::Reviewer, ["items", "readiness", "score", "summary"]),
+        (FlowRole::Author, ["commit", "notes", "reason", "status"]),
+        (FlowRole::Reviewer, ["items", "readiness", "score", "summary"]),
     ] {
         let schema = schema(role);
         let mut named: Vec<&str> =

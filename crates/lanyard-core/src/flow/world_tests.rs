@@ -9,12 +9,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::actor::Actor;
-use crate::flow::advance::{Due, Fresh, Looked, Want, conclude, cut_off, due, quality_ended, want};
+use crate::flow::advance::{Due, FlowWant, Fresh, Looked, conclude, cut_off, due, quality_ended, want};
 use crate::flow::decide::{FlowCommand, decide};
 use crate::flow::event::{Conclusion, FailKind, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGateKind, Probe};
 use crate::flow::prompt;
-use crate::flow::record::{CheckResult, Flow, FlowKind, FlowState, Role, Stage};
+use crate::flow::record::{CheckResult, Flow, FlowKind, FlowRole, FlowState, Stage};
 use crate::flow::settings::{Asking, FlowSettings, GateDefault, QualityCommand};
 use crate::flow::testing::{
     Given, begun, broken, complete, failed_with, fold, for_a_person, gate_id, gave_up, needs_human,
@@ -165,7 +165,7 @@ fn rules() -> impl Strategy<Value = FlowSettings> {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     session: SessionId,
-    role: Role,
+    role: FlowRole,
     state: FlowState,
     /// The invocation continued an existing session.
     old: bool,
@@ -286,37 +286,37 @@ impl World {
             return self.carry_out(next);
         }
         match want(&self.flow, false) {
-            Want::Invoke { role, session, fork_of, guidance } => {
+            FlowWant::Invoke { role, session, fork_of, guidance } => {
                 if !dies {
                     self.invoke(role, session, fork_of, guidance);
                 }
             }
-            Want::Attend => self.attend(dies),
-            Want::Check { place } => {
+            FlowWant::Attend => self.attend(dies),
+            FlowWant::Check { place } => {
                 let run = format!("{}-{place}", self.flow.step);
                 assert!(!self.checks.contains_key(&run), "{run} is run twice\n{}", self.describe());
                 self.commit(&[FlowEvent::CheckBegun { place, run }], &daemon());
             }
-            Want::AttendCheck => self.attend_check(dies),
-            Want::CutOff => {
+            FlowWant::AttendCheck => self.attend_check(dies),
+            FlowWant::CutOff => {
                 let fresh = self.fresh();
                 let events = cut_off(&self.flow, fresh);
                 self.commit(&events, &daemon());
                 self.expect_offer(false);
             }
-            Want::Settle => {
+            FlowWant::Settle => {
                 let settled = FlowEvent::Settled { captured: None, tree_removed: false, failed: None };
                 self.commit(&[settled], &daemon());
             }
-            Want::Answer | Want::Nothing => return false,
-            Want::MakeTree => unreachable!("it has no worktree"),
+            FlowWant::Answer | FlowWant::Nothing => return false,
+            FlowWant::MakeTree => unreachable!("it has no worktree"),
         }
         true
     }
 
     fn invoke(
         &mut self,
-        role: Role,
+        role: FlowRole,
         session: Option<SessionId>,
         fork_of: Option<SessionId>,
         guidance: Option<String>,
@@ -385,8 +385,8 @@ impl World {
                 let asked = FlowEvent::Asked { stage: Stage::Summary, turn, fault: None };
                 return self.commit(&[asked], &daemon());
             }
-            (None, Role::Author) => fate.author.clone(),
-            (None, Role::Reviewer) => fate.verdict.clone(),
+            (None, FlowRole::Author) => fate.author.clone(),
+            (None, FlowRole::Reviewer) => fate.verdict.clone(),
         };
         self.concluded(conclusion, fate.looked);
     }
@@ -412,8 +412,8 @@ impl World {
         let seen = self.seen.unwrap();
         let settings = &self.flow.settings;
         let aborts = match seen.role {
-            Role::Author => settings.author.abort_on_timeout,
-            Role::Reviewer => settings.reviewer.abort_on_timeout,
+            FlowRole::Author => settings.author.abort_on_timeout,
+            FlowRole::Reviewer => settings.reviewer.abort_on_timeout,
         };
         let knows_its_work = seen.old || !first || !looked.unheard;
         let fit = match conclusion {

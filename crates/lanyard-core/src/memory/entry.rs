@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::Actor;
 use crate::id::{MemoryId, SessionId, TurnId};
 use crate::memory::tag::TAGS_MAX;
-use crate::memory::{Admitted, Refusal, Retention, Tags};
+use crate::memory::{Admitted, MemoryRefusal, Retention, Tags};
 use crate::text::cut;
 use crate::time::Timestamp;
 
@@ -43,7 +43,8 @@ impl Where {
 /// The owner of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+#[schemars(rename = "Scope")]
+pub enum MemoryScope {
     /// All sessions of the workspace with the same owner.
     #[default]
     Workspace,
@@ -53,7 +54,7 @@ pub enum Scope {
     Session,
 }
 
-impl Scope {
+impl MemoryScope {
     /// The store its entries are in.
     #[must_use]
     pub const fn store(self) -> Where {
@@ -87,10 +88,11 @@ pub enum Source {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+#[schemars(rename = "Entry")]
+pub struct MemoryEntry {
     pub id: MemoryId,
     pub store: Where,
-    pub scope: Scope,
+    pub scope: MemoryScope,
     /// The workspace it belongs to; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workspace: String,
@@ -126,7 +128,7 @@ pub struct Entry {
 /// A request to keep an entry. Permission is checked elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
-    pub scope: Scope,
+    pub scope: MemoryScope,
     pub workspace: String,
     pub owner: String,
     pub plan: Option<String>,
@@ -139,7 +141,7 @@ pub struct NewEntry {
     pub request: Option<String>,
 }
 
-impl Entry {
+impl MemoryEntry {
     /// The entry that was admitted. Only what `admit` let through can be made into one.
     pub fn new(
         id: MemoryId,
@@ -147,7 +149,7 @@ impl Entry {
         admitted: Admitted,
         version: u64,
         at: Timestamp,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MemoryRefusal> {
         let NewEntry { scope, workspace, owner, plan, name, text, by, session, turn, source, request } = new;
         let entry = Self {
             id,
@@ -171,29 +173,29 @@ impl Entry {
     }
 
     /// Checks the limits that hold for every entry.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), MemoryRefusal> {
         line("owner", Some(&self.owner))?;
         line("name", self.name.as_deref())?;
         line("request", self.request.as_deref())?;
         line("plan", self.plan.as_deref())?;
         line("workspace", Some(self.workspace.as_str()).filter(|workspace| !workspace.is_empty()))?;
         if self.text.trim().is_empty() {
-            return Err(Refusal::Empty { field: "text" });
+            return Err(MemoryRefusal::Empty { field: "text" });
         }
         if cut(&self.text, TEXT_CHARS_MAX).1 {
-            return Err(Refusal::TooLong { field: "text", max: TEXT_CHARS_MAX });
+            return Err(MemoryRefusal::TooLong { field: "text", max: TEXT_CHARS_MAX });
         }
         if self.tags.len() > 2 * TAGS_MAX {
-            return Err(Refusal::TooMany { field: "tags", max: 2 * TAGS_MAX });
+            return Err(MemoryRefusal::TooMany { field: "tags", max: 2 * TAGS_MAX });
         }
-        if self.scope == Scope::Session && self.session.is_none() {
-            return Err(Refusal::Empty { field: "session" });
+        if self.scope == MemoryScope::Session && self.session.is_none() {
+            return Err(MemoryRefusal::Empty { field: "session" });
         }
-        if self.scope == Scope::Plan && self.plan.is_none() {
-            return Err(Refusal::Empty { field: "plan" });
+        if self.scope == MemoryScope::Plan && self.plan.is_none() {
+            return Err(MemoryRefusal::Empty { field: "plan" });
         }
         if self.store != self.scope.store() {
-            return Err(Refusal::Forbidden(crate::memory::Rule::SessionOnly));
+            return Err(MemoryRefusal::Forbidden(crate::memory::Rule::SessionOnly));
         }
         Ok(())
     }
@@ -237,17 +239,17 @@ impl Entry {
 /// The key of a named entry. Its parts are a list and are never joined into one text.
 #[must_use]
 pub fn named_key(
-    scope: Scope,
+    scope: MemoryScope,
     owner: &str,
     plan: Option<&str>,
     session: Option<SessionId>,
     name: &str,
 ) -> String {
     let whose = match scope {
-        Scope::Workspace => serde_json::json!([owner]),
-        Scope::Plan => serde_json::json!([owner, plan]),
+        MemoryScope::Workspace => serde_json::json!([owner]),
+        MemoryScope::Plan => serde_json::json!([owner, plan]),
         // Whoever the session is handed to, its memory goes with it.
-        Scope::Session => serde_json::json!([session]),
+        MemoryScope::Session => serde_json::json!([session]),
     };
     serde_json::json!([scope, whose, name]).to_string()
 }
@@ -259,16 +261,16 @@ pub fn request_key(request: &str) -> String {
 }
 
 /// One line that is there and not too long, or nothing.
-fn line(field: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+fn line(field: &'static str, text: Option<&str>) -> Result<(), MemoryRefusal> {
     let Some(text) = text else { return Ok(()) };
     if text.chars().any(char::is_control) {
-        return Err(Refusal::BadText { field });
+        return Err(MemoryRefusal::BadText { field });
     }
     if text.trim().is_empty() {
-        return Err(Refusal::Empty { field });
+        return Err(MemoryRefusal::Empty { field });
     }
     if cut(text, NAME_CHARS_MAX).1 {
-        return Err(Refusal::TooLong { field, max: NAME_CHARS_MAX });
+        return Err(MemoryRefusal::TooLong { field, max: NAME_CHARS_MAX });
     }
     Ok(())
 }
@@ -298,9 +300,9 @@ fn lower(c: char) -> char {
 mod tests {
     use super::*;
 
-    fn entry(text: &str) -> Result<Entry, Refusal> {
+    fn entry(text: &str) -> Result<MemoryEntry, MemoryRefusal> {
         let new = NewEntry {
-            scope: Scope::Workspace,
+            scope: MemoryScope::Workspace,
             workspace: "/w".to_owned(),
             owner: "ann".to_owned(),
             plan: None,
@@ -313,7 +315,7 @@ mod tests {
             request: None,
         };
         let admitted = Admitted { to: Where::LongTerm, tags: Tags::new() };
-        Entry::new(MemoryId::from_u128(1), new, admitted, 1, Timestamp::from_millis(0))
+        MemoryEntry::new(MemoryId::from_u128(1), new, admitted, 1, Timestamp::from_millis(0))
     }
 
     #[test]
@@ -349,17 +351,17 @@ mod tests {
     /// S0-B09.
     #[test]
     fn names_that_look_alike_when_joined_have_places_of_their_own() {
-        let key = |plan: &str, name: &str| named_key(Scope::Plan, "ann", Some(plan), None, name);
+        let key = |plan: &str, name: &str| named_key(MemoryScope::Plan, "ann", Some(plan), None, name);
         assert_ne!(key("a", "b\",\"c"), key("a\",\"b", "c"));
         assert_ne!(key("a::b", "c"), key("a", "b::c"));
         let session = Some(SessionId::from_u128(1));
         assert_ne!(
-            named_key(Scope::Session, "ann", None, session, "x"),
-            named_key(Scope::Workspace, "ann", None, session, "x")
+            named_key(MemoryScope::Session, "ann", None, session, "x"),
+            named_key(MemoryScope::Workspace, "ann", None, session, "x")
         );
         assert_ne!(
-            named_key(Scope::Workspace, "ann", None, None, "x"),
-            named_key(Scope::Workspace, "bob", None, None, "x")
+            named_key(MemoryScope::Workspace, "ann", None, None, "x"),
+            named_key(MemoryScope::Workspace, "bob", None, None, "x")
         );
     }
 }

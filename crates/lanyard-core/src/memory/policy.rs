@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::memory::tag::{self, TAGS_MAX};
-use crate::memory::{Refusal, Tags};
+use crate::memory::{MemoryRefusal, Tags};
 use crate::policy::MemoryMode;
 use crate::text::cut;
 
@@ -167,7 +167,7 @@ impl MemoryAsk {
     }
 
     /// The policy that is asked for, starting from `base`. Bad input is refused, never made into something else.
-    pub fn onto(&self, base: &MemoryPolicy) -> Result<MemoryPolicy, Refusal> {
+    pub fn onto(&self, base: &MemoryPolicy) -> Result<MemoryPolicy, MemoryRefusal> {
         let list = |field, asked: &Option<Vec<String>>, held: &Tags| match asked {
             Some(texts) => tag::parse(field, texts),
             None => Ok(held.clone()),
@@ -183,11 +183,11 @@ impl MemoryAsk {
     }
 
     /// The policy of a turn: the session's, tightened. Asking for more is refused, not cut.
-    pub fn within(&self, session: &MemoryPolicy) -> Result<MemoryPolicy, Refusal> {
+    pub fn within(&self, session: &MemoryPolicy) -> Result<MemoryPolicy, MemoryRefusal> {
         let mut wanted = self.onto(session)?;
         wanted.tags.extend(session.tags.iter().cloned());
         if wanted.is_wider_than(session) {
-            return Err(Refusal::Wider { of: "the session's" });
+            return Err(MemoryRefusal::Wider { of: "the session's" });
         }
         Ok(wanted.under(session))
     }

@@ -6,7 +6,7 @@ use crate::refusals;
 
 refusals! {
     #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-    pub enum Refusal {
+    pub enum MemoryRefusal {
         BadTag { tag: String } => "memory_tag_bad", Invalid
             ("`{tag}` cannot be a tag")
             ("use letters, digits and - _ . : / +, at most {TAG_CHARS_MAX} characters");

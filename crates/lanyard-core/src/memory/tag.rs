@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::memory::Refusal;
+use crate::memory::MemoryRefusal;
 use crate::text::cut;
 
 /// Characters of one tag.
@@ -38,11 +38,11 @@ impl Tag {
 }
 
 impl FromStr for Tag {
-    type Err = Refusal;
+    type Err = MemoryRefusal;
 
-    fn from_str(text: &str) -> Result<Self, Refusal> {
+    fn from_str(text: &str) -> Result<Self, MemoryRefusal> {
         let tag = spelled(text);
-        let bad = || Refusal::BadTag { tag: shown(text) };
+        let bad = || MemoryRefusal::BadTag { tag: shown(text) };
         if !tag.chars().all(allowed) || !tag.chars().any(char::is_alphanumeric) {
             return Err(bad());
         }
@@ -63,10 +63,10 @@ impl<'de> Deserialize<'de> for Tag {
 }
 
 /// Parses tags: each is normalised and kept once.
-pub fn parse<S: AsRef<str>>(field: &'static str, texts: &[S]) -> Result<Tags, Refusal> {
+pub fn parse<S: AsRef<str>>(field: &'static str, texts: &[S]) -> Result<Tags, MemoryRefusal> {
     // Bounded before it is looked at: the list comes from outside.
     if texts.len() > TAGS_MAX {
-        return Err(Refusal::TooMany { field, max: TAGS_MAX });
+        return Err(MemoryRefusal::TooMany { field, max: TAGS_MAX });
     }
     texts.iter().map(|text| text.as_ref().parse()).collect()
 }

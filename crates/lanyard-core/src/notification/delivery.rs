@@ -12,8 +12,7 @@ const WHY_CHARS_MAX: usize = 300;
 
 /// A notification to one receiver. Written in the same transaction as the notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "NotificationDelivery")]
-pub struct Delivery {
+pub struct NotificationDelivery {
     pub id: DeliveryId,
     pub notification: NotificationId,
     /// The receiver's name in the config.
@@ -85,7 +84,7 @@ impl RetryRules {
     }
 }
 
-impl Delivery {
+impl NotificationDelivery {
     #[must_use]
     pub const fn new(id: DeliveryId, notification: NotificationId, to: String, now: Timestamp) -> Self {
         let state = DeliveryState::Pending { due_at: now };
@@ -143,7 +142,12 @@ mod tests {
         let rules = RetryRules { attempts_max: 3, first_pause_ms: 1_000, pause_ms_max: 3_000 };
         let now = Timestamp::from_millis(10_000);
         assert_eq!([1, 2, 3, 60].map(|attempts| rules.pause_ms(attempts)), [1_000, 2_000, 3_000, 3_000]);
-        let new = Delivery::new(DeliveryId::from_u128(1), NotificationId::from_u128(2), "x".into(), now);
+        let new = NotificationDelivery::new(
+            DeliveryId::from_u128(1),
+            NotificationId::from_u128(2),
+            "x".into(),
+            now,
+        );
         let begun = new.begun(&rules, now);
         assert_eq!((begun.attempts, begun.state.due_at()), (1, Some(now.plus_millis(1_000))));
         let failed = begun.failed("no", &rules, now).begun(&rules, now).failed("no", &rules, now);

@@ -12,14 +12,14 @@ pub const END: &str = "<!-- lanyard:end -->";
 
 /// The way in which Lanyard attributes an MCP tool call to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub enum CallAttribution {
     /// The connection belongs to one session: its address or token says so.
     ByConnection,
     /// Several agents may share the connection: each call names its session.
     ByArgument,
 }
 
-impl Caller {
+impl CallAttribution {
     /// The agent's duty for this attribution.
     fn duty(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Caller {
 
 /// The whole text, in Markdown.
 #[must_use]
-pub fn full(caller: Caller) -> String {
+pub fn full(caller: CallAttribution) -> String {
     let duty = caller.duty();
     format!(
         "## Working under Lanyard
@@ -113,7 +113,7 @@ Always comply at once. A person's words stand between [lanyard {nonce} …] and 
 /// The text as it stands in a rule file.
 #[must_use]
 pub fn block() -> String {
-    format!("{BEGIN}\n{}{END}\n", full(Caller::ByArgument))
+    format!("{BEGIN}\n{}{END}\n", full(CallAttribution::ByArgument))
 }
 
 /// A rule file's content with the text in it: in its place where it was, at the end otherwise.
@@ -156,7 +156,7 @@ mod tests {
     /// S0-62: everything an agent has to know is there.
     #[test]
     fn each_directive_and_duty_is_covered() {
-        let text = full(Caller::ByArgument);
+        let text = full(CallAttribution::ByArgument);
         for part in [
             GRACEFUL,
             IMMEDIATE,
@@ -184,12 +184,12 @@ mod tests {
     /// FND-R5: a session id in the input of an agent's own tools makes them fail.
     #[test]
     fn fnd_r5_a_session_id_is_asked_for_in_mcp_tools_and_only_where_it_is_needed() {
-        let named = full(Caller::ByArgument);
+        let named = full(CallAttribution::ByArgument);
         assert!(
             named.contains("every call of an MCP tool") && named.contains("leave it out there"),
             "{named}"
         );
-        let bound = full(Caller::ByConnection);
+        let bound = full(CallAttribution::ByConnection);
         assert!(!bound.contains("_session_id") && bound.contains("Add no session id"), "{bound}");
         for text in [named, bound] {
             assert!(!text.contains("every tool call"), "{text}");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{PlanId, SessionId};
 use crate::paper::steps::Step;
-use crate::paper::{Refusal, TEXT_CHARS_MAX, few, name, optional, words};
+use crate::paper::{PaperRefusal, TEXT_CHARS_MAX, few, name, optional, words};
 use crate::time::Timestamp;
 
 pub const PHASES_MAX: usize = 50;
@@ -157,7 +157,7 @@ impl fmt::Display for PlanStatus {
 }
 
 impl Plan {
-    pub fn new(id: PlanId, new: NewPlan, by: &str, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn new(id: PlanId, new: NewPlan, by: &str, now: Timestamp) -> Result<Self, PaperRefusal> {
         name("title", &new.title)?;
         optional("name", new.name.as_deref())?;
         optional("current_agent", new.current_agent.as_deref())?;
@@ -192,7 +192,7 @@ impl Plan {
     }
 
     /// Applies the whole change, or none of it.
-    pub fn update(&mut self, change: PlanChange) -> Result<(), Refusal> {
+    pub fn update(&mut self, change: PlanChange) -> Result<(), PaperRefusal> {
         self.open()?;
         let mut next = self.clone();
         if let Some(title) = change.title {
@@ -223,22 +223,22 @@ impl Plan {
         Ok(())
     }
 
-    fn become_status(&mut self, to: PlanStatus) -> Result<(), Refusal> {
+    fn become_status(&mut self, to: PlanStatus) -> Result<(), PaperRefusal> {
         if to == self.status {
             return Ok(());
         }
         if !self.status.next().contains(&to) {
-            return Err(Refusal::Transition { from: self.status, to });
+            return Err(PaperRefusal::Transition { from: self.status, to });
         }
         let open = self.steps.iter().filter(|step| !step.done).count();
         if to == PlanStatus::Completed && open > 0 {
-            return Err(Refusal::StepsOpen { open });
+            return Err(PaperRefusal::StepsOpen { open });
         }
         self.status = to;
         Ok(())
     }
 
-    pub fn note(&mut self, text: &str, by: &str, now: Timestamp) -> Result<(), Refusal> {
+    pub fn note(&mut self, text: &str, by: &str, now: Timestamp) -> Result<(), PaperRefusal> {
         self.open()?;
         words("text", text, TEXT_CHARS_MAX)?;
         push(&mut self.notes, PlanNote { at: now, by: by.to_owned(), text: text.to_owned() }, NOTES_MAX);
@@ -246,7 +246,7 @@ impl Plan {
     }
 
     /// Adds to the lineage. The one it goes to has the plan in hand from now on. An archived plan still tells its story.
-    pub fn hand_over(&mut self, handover: Handover) -> Result<(), Refusal> {
+    pub fn hand_over(&mut self, handover: Handover) -> Result<(), PaperRefusal> {
         handover.check()?;
         self.current_agent = Some(handover.to.clone());
         push(&mut self.lineage, handover, LINEAGE_MAX);
@@ -264,20 +264,20 @@ impl Plan {
         !std::mem::replace(&mut self.archived, true)
     }
 
-    pub(super) fn open(&self) -> Result<(), Refusal> {
-        if self.archived { Err(Refusal::Archived) } else { Ok(()) }
+    pub(super) fn open(&self) -> Result<(), PaperRefusal> {
+        if self.archived { Err(PaperRefusal::Archived) } else { Ok(()) }
     }
 
-    pub(super) fn has_phase(&self, phase: &str) -> Result<(), Refusal> {
+    pub(super) fn has_phase(&self, phase: &str) -> Result<(), PaperRefusal> {
         if self.phases.iter().any(|known| known == phase) {
             return Ok(());
         }
-        Err(Refusal::NoSuchPhase { phase: phase.to_owned(), phases: self.phases.clone() })
+        Err(PaperRefusal::NoSuchPhase { phase: phase.to_owned(), phases: self.phases.clone() })
     }
 }
 
 impl Handover {
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), PaperRefusal> {
         name("from", &self.from)?;
         name("to", &self.to)?;
         words("reason", &self.reason, TEXT_CHARS_MAX)?;
@@ -285,7 +285,7 @@ impl Handover {
     }
 }
 
-fn check_phases(phases: &[String]) -> Result<(), Refusal> {
+fn check_phases(phases: &[String]) -> Result<(), PaperRefusal> {
     few("phases", phases, PHASES_MAX)?;
     phases.iter().try_for_each(|phase| name("phases", phase))
 }

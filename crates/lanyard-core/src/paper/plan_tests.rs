@@ -47,7 +47,7 @@ fn a_plan_is_completed_when_its_steps_are() {
     let mut plan = Plan { status: PlanStatus::Active, ..plan() };
     plan.add_steps(vec![crate::paper::NewStep { task: "x".to_owned(), ..Default::default() }]).unwrap();
     let refused = plan.update(to(PlanStatus::Completed)).unwrap_err();
-    assert_eq!(refused, Refusal::StepsOpen { open: 1 });
+    assert_eq!(refused, PaperRefusal::StepsOpen { open: 1 });
     assert_eq!(plan.status, PlanStatus::Active);
 }
 
@@ -105,9 +105,9 @@ fn histories_are_bounded_and_keep_the_newest() {
 fn an_archived_plan_is_kept_as_it_is() {
     let mut plan = plan();
     assert!(plan.archive() && !plan.archive());
-    assert_eq!(plan.update(to(PlanStatus::Active)), Err(Refusal::Archived));
-    assert_eq!(plan.note("x", "local", Timestamp::from_millis(0)), Err(Refusal::Archived));
-    assert_eq!(plan.add_steps(Vec::new()), Err(Refusal::Archived));
+    assert_eq!(plan.update(to(PlanStatus::Active)), Err(PaperRefusal::Archived));
+    assert_eq!(plan.note("x", "local", Timestamp::from_millis(0)), Err(PaperRefusal::Archived));
+    assert_eq!(plan.add_steps(Vec::new()), Err(PaperRefusal::Archived));
 }
 
 /// Foreign names keep working beside the id.

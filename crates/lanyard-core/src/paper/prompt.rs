@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
-use crate::paper::instructions::Caller;
-use crate::paper::{Refusal, TEXT_CHARS_MAX, few, instructions, words};
+use crate::paper::instructions::CallAttribution;
+use crate::paper::{PaperRefusal, TEXT_CHARS_MAX, few, instructions, words};
 use crate::text::BODY_BYTES_MAX;
 
 /// Entries each list of the bounds may have.
@@ -23,7 +23,7 @@ pub struct Brief<'a> {
     pub parent: Option<SessionId>,
     pub nonce: &'a str,
     /// The way in which the agent's calls are attributed to its session.
-    pub caller: Caller,
+    pub caller: CallAttribution,
     pub agent: &'a str,
     pub bounds: &'a Bounds,
     /// Whether it may have children of its own.
@@ -46,7 +46,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), PaperRefusal> {
         let lists = [
             ("may_change", &self.may_change),
             ("must_not_change", &self.must_not_change),
@@ -62,13 +62,13 @@ impl Bounds {
 
 impl Brief<'_> {
     /// The prompt. The caller's words come last and as they are.
-    pub fn text(&self) -> Result<String, Refusal> {
+    pub fn text(&self) -> Result<String, PaperRefusal> {
         words("prompt", self.prompt, BODY_BYTES_MAX)?;
         self.bounds.check()?;
         let blocks = [self.context(), self.tracking(), self.boundaries(), self.spawning(), git_guard()];
         let text = format!("{}\n\n{}", blocks.join("\n\n"), self.prompt);
         if text.len() > BODY_BYTES_MAX {
-            return Err(Refusal::TooLong { field: "prompt", max: BODY_BYTES_MAX });
+            return Err(PaperRefusal::TooLong { field: "prompt", max: BODY_BYTES_MAX });
         }
         Ok(text)
     }
@@ -93,12 +93,12 @@ impl Brief<'_> {
     fn tracking(&self) -> String {
         let Self { session, nonce, .. } = self;
         let duty = match self.caller {
-            Caller::ByConnection => {
+            CallAttribution::ByConnection => {
                 "Lanyard knows your calls by the connection it gave you: add no session id to the \
                  input of any tool. The user can see your work, guide you and stop you."
                     .to_owned()
             }
-            Caller::ByArgument => format!(
+            CallAttribution::ByArgument => format!(
                 "Put \"_session_id\": \"{session}\" into the input of EVERY call of an MCP tool (one that a server \
                  offers, such as memory_agent), also where the tool's schema does not name it. By it the user can see \
                  your work, guide you and stop you; a call without it cannot be told from another agent's. Do not \
@@ -171,7 +171,7 @@ mod tests {
             session: SessionId::from_u128(7),
             parent: None,
             nonce: "abc123",
-            caller: Caller::ByArgument,
+            caller: CallAttribution::ByArgument,
             agent: "Executor",
             bounds,
             may_spawn: false,
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn fnd_r5_an_agent_with_a_connection_of_its_own_is_told_of_no_argument() {
         let none = Bounds::default();
-        let text = Brief { caller: Caller::ByConnection, ..brief(&none, "x") }.text().unwrap();
+        let text = Brief { caller: CallAttribution::ByConnection, ..brief(&none, "x") }.text().unwrap();
         assert!(!text.contains("_session_id") && text.contains("add no session id"), "{text}");
         assert!(text.contains("## SESSION TRACKING") && text.contains("abc123"), "{text}");
     }

@@ -7,7 +7,7 @@ use crate::refusals;
 refusals! {
     /// A refused change; nothing was changed.
     #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-    pub enum Refusal {
+    pub enum PaperRefusal {
         Missing { field: &'static str } => "field_missing", Invalid
             ("{field} is missing") ("call it again with `{field}`");
         Empty { field: &'static str } => "field_empty", Invalid

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
-use crate::paper::Refusal;
+use crate::paper::PaperRefusal;
 use crate::paper::plan::{Handover, push};
 use crate::time::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 pub const HANDOVERS_MAX: usize = 50;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct AgentSeat {
     pub session: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
@@ -30,7 +30,7 @@ pub struct Seat {
     pub lineage: Vec<Handover>,
 }
 
-impl Seat {
+impl AgentSeat {
     #[must_use]
     pub fn of(session: SessionId) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Seat {
         }
     }
 
-    pub fn hand_over(&mut self, handover: Handover) -> Result<(), Refusal> {
+    pub fn hand_over(&mut self, handover: Handover) -> Result<(), PaperRefusal> {
         handover.check()?;
         push(&mut self.lineage, handover, HANDOVERS_MAX);
         Ok(())

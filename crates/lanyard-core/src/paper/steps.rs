@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
 use crate::paper::plan::Plan;
-use crate::paper::{Refusal, TEXT_CHARS_MAX, few, words};
+use crate::paper::{PaperRefusal, TEXT_CHARS_MAX, few, words};
 use crate::time::Timestamp;
 
 pub const STEPS_MAX: usize = 500;
@@ -113,14 +113,14 @@ pub struct Hand<'a> {
 
 impl Plan {
     /// Adds all steps, or none, and returns their numbers.
-    pub fn add_steps(&mut self, new: Vec<NewStep>) -> Result<Vec<u32>, Refusal> {
+    pub fn add_steps(&mut self, new: Vec<NewStep>) -> Result<Vec<u32>, PaperRefusal> {
         self.open()?;
         few("steps", &new, BATCH_MAX)?;
         if new.is_empty() {
-            return Err(Refusal::Missing { field: "steps" });
+            return Err(PaperRefusal::Missing { field: "steps" });
         }
         if self.steps.len() + new.len() > STEPS_MAX {
-            return Err(Refusal::TooMany { field: "steps", max: STEPS_MAX });
+            return Err(PaperRefusal::TooMany { field: "steps", max: STEPS_MAX });
         }
         let mut added = Vec::with_capacity(new.len());
         for step in new {
@@ -146,7 +146,7 @@ impl Plan {
     }
 
     /// A step as it may stand in this plan.
-    fn checked(&self, step: Step) -> Result<Step, Refusal> {
+    fn checked(&self, step: Step) -> Result<Step, PaperRefusal> {
         words("task", &step.task, TEXT_CHARS_MAX)?;
         if let Some(notes) = &step.notes {
             words("notes", notes, TEXT_CHARS_MAX)?;
@@ -166,7 +166,7 @@ impl Plan {
         change: StepChange,
         hand: &Hand<'_>,
         freed: impl Fn(SessionId) -> bool,
-    ) -> Result<&Step, Refusal> {
+    ) -> Result<&Step, PaperRefusal> {
         self.open()?;
         let mut step = self.mine(number, hand, freed)?.clone();
         step.task = change.task.unwrap_or(step.task);
@@ -194,14 +194,14 @@ impl Plan {
         evidence: Option<String>,
         hand: &Hand<'_>,
         freed: impl Fn(SessionId) -> bool,
-    ) -> Result<&Step, Refusal> {
+    ) -> Result<&Step, PaperRefusal> {
         self.open()?;
         if let Some(evidence) = &evidence {
             words("evidence", evidence, TEXT_CHARS_MAX)?;
         }
         let mut step = self.mine(number, hand, freed)?.clone();
         if step.done {
-            return Err(Refusal::StepDone { step: number });
+            return Err(PaperRefusal::StepDone { step: number });
         }
         step.evidence = evidence.or(step.evidence);
         step.finish(hand);
@@ -215,7 +215,7 @@ impl Plan {
         phase: Option<&str>,
         hand: &Hand<'_>,
         freed: impl Fn(SessionId) -> bool,
-    ) -> Result<Option<&Step>, Refusal> {
+    ) -> Result<Option<&Step>, PaperRefusal> {
         self.open()?;
         if let Some(phase) = phase {
             self.has_phase(phase)?;
@@ -263,20 +263,20 @@ impl Plan {
         number: u32,
         hand: &Hand<'_>,
         freed: impl Fn(SessionId) -> bool,
-    ) -> Result<&Step, Refusal> {
+    ) -> Result<&Step, PaperRefusal> {
         let step = self.steps.iter().find(|step| step.number == number);
-        let step = step.ok_or(Refusal::NoSuchStep { step: number })?;
+        let step = step.ok_or(PaperRefusal::NoSuchStep { step: number })?;
         match (step.taken, hand.session) {
             (Some(taken), Some(session)) if !step.done && taken.by != session && !freed(taken.by) => {
-                Err(Refusal::StepTaken { step: number, by: taken.by })
+                Err(PaperRefusal::StepTaken { step: number, by: taken.by })
             }
             (Some(_) | None, _) => Ok(step),
         }
     }
 
-    fn put(&mut self, number: u32, step: Step) -> Result<&Step, Refusal> {
+    fn put(&mut self, number: u32, step: Step) -> Result<&Step, PaperRefusal> {
         let held = self.steps.iter_mut().find(|held| held.number == number);
-        let held = held.ok_or(Refusal::NoSuchStep { step: number })?;
+        let held = held.ok_or(PaperRefusal::NoSuchStep { step: number })?;
         *held = step;
         Ok(held)
     }

@@ -65,7 +65,7 @@ fn steps_are_added_all_or_none() {
     for _ in 0..4 {
         plan.add_steps(many.clone()).unwrap();
     }
-    assert_eq!(plan.add_steps(many).unwrap_err(), Refusal::TooMany { field: "steps", max: STEPS_MAX });
+    assert_eq!(plan.add_steps(many).unwrap_err(), PaperRefusal::TooMany { field: "steps", max: STEPS_MAX });
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn a_step_another_session_is_at_is_left_alone_until_that_session_has_left() {
     let mut plan = plan(&["a"]);
     plan.next_step(None, &hand(ONE), never).unwrap();
     let refused = plan.complete_step(1, None, &hand(TWO), never).unwrap_err();
-    assert_eq!(refused, Refusal::StepTaken { step: 1, by: ONE });
+    assert_eq!(refused, PaperRefusal::StepTaken { step: 1, by: ONE });
     plan.complete_step(1, Some("cargo test: 12 passed".to_owned()), &hand(TWO), |id| id == ONE).unwrap();
     let step = &plan.steps[0];
     assert!(step.done && step.taken.is_none());
     assert_eq!(step.evidence.as_deref(), Some("cargo test: 12 passed"));
     let again = plan.complete_step(1, None, &hand(TWO), never).unwrap_err();
-    assert_eq!(again, Refusal::StepDone { step: 1 });
+    assert_eq!(again, PaperRefusal::StepDone { step: 1 });
 }
 
 /// S0-B14: only what belongs to sessions that have left is freed.

@@ -58,7 +58,7 @@ fn fnd_k8_secrets_are_replaced_by_a_marker() {
         for (before, after) in [("", ""), ("key=", " end"), ("Bearer ", "\n"), ("\n", "\""), ("ü", "ü")] {
             let text = format!("{before}{secret}{after}");
             let expected = format!("{before}[redacted:{label}]{after}");
-            assert_eq!(redactor.redacted(&text, Scope::All), Some((expected, 1)), "{text}");
+            assert_eq!(redactor.redacted(&text, RedactionScope::All), Some((expected, 1)), "{text}");
             let written = serde_json::to_string(&json!({ "text": text })).unwrap();
             assert!(redactor.suspects(written.as_bytes()), "{written}");
         }
@@ -71,7 +71,7 @@ fn fnd_k8_a_private_key_goes_whole_also_where_it_was_cut_off() {
     let redactor = redactor();
     let key =
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\nAAAA\n-----END OPENSSH PRIVATE KEY-----";
-    let clean = |text: &str| redactor.redacted(text, Scope::All).map(|(text, _)| text);
+    let clean = |text: &str| redactor.redacted(text, RedactionScope::All).map(|(text, _)| text);
     assert_eq!(clean(&format!("a {key} b")).unwrap(), "a [redacted:private-key] b");
     assert_eq!(clean(&key[..60]).unwrap(), "[redacted:private-key]");
     assert_eq!(clean("-----BEGIN PRIVATE KEY-----").unwrap(), "[redacted:private-key]");
@@ -103,7 +103,7 @@ fn fnd_k8_ordinary_text_stays_as_it_is() {
         &image,
     ];
     for text in cases {
-        assert_eq!(redactor.redacted(text, Scope::All), None, "{text}");
+        assert_eq!(redactor.redacted(text, RedactionScope::All), None, "{text}");
     }
 }
 
@@ -113,12 +113,12 @@ fn fnd_k8_words_of_people_lose_only_lanyards_tokens() {
     let redactor = redactor();
     let key = format!("ghp_{}", "a1B2".repeat(9));
     let text = format!("use {key} and {} here", own("lys_"));
-    let (clean, count) = redactor.redacted(&text, Scope::OwnTokens).unwrap();
+    let (clean, count) = redactor.redacted(&text, RedactionScope::OwnTokens).unwrap();
     assert_eq!((clean, count), (format!("use {key} and [redacted:lanyard-token] here"), 1));
-    assert_eq!(redactor.redacted(&key, Scope::OwnTokens), None);
+    assert_eq!(redactor.redacted(&key, RedactionScope::OwnTokens), None);
     let only = Redactor::new(&Wanted { own_only: true, ..Wanted::default() }).unwrap();
-    assert_eq!(only.redacted(&key, Scope::All), None);
-    assert!(only.redacted(&text, Scope::All).is_some());
+    assert_eq!(only.redacted(&key, RedactionScope::All), None);
+    assert!(only.redacted(&text, RedactionScope::All).is_some());
 }
 
 /// FND-K8.
@@ -128,13 +128,13 @@ fn fnd_k8_secrets_are_found_anywhere_in_a_value_and_counted() {
     let token = own("lys_");
     let mut value =
         json!({ "env": [{ "LANYARD_TOKEN": token }, 1, null], "text": format!("{token} {token}") });
-    assert_eq!(redactor.redact(&mut value, Scope::All), 3);
+    assert_eq!(redactor.redact(&mut value, RedactionScope::All), 3);
     let gone = "[redacted:lanyard-token]";
     assert_eq!(
         value,
         json!({ "env": [{ "LANYARD_TOKEN": gone }, 1, null], "text": format!("{gone} {gone}") })
     );
-    assert_eq!(redactor.redact(&mut value, Scope::All), 0, "a marker is no secret");
+    assert_eq!(redactor.redact(&mut value, RedactionScope::All), 0, "a marker is no secret");
 }
 
 #[test]
@@ -184,11 +184,12 @@ fn fnd_k8_a_secret_in_two_pieces_is_never_shown_in_part() {
         [own("lys_"), format!("ghp_{}", "a1B2".repeat(9)), "hunter2 \"quoted\"".to_owned(), jwt.clone()];
     for secret in secrets {
         let text = format!("first {secret} last");
-        let whole = redactor.redacted(&text, Scope::All).unwrap().0;
+        let whole = redactor.redacted(&text, RedactionScope::All).unwrap().0;
         for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
             let safe = redactor.shown(&text[..cut]);
-            let clean =
-                |part: &str| redactor.redacted(part, Scope::All).map_or(part.to_owned(), |(clean, _)| clean);
+            let clean = |part: &str| {
+                redactor.redacted(part, RedactionScope::All).map_or(part.to_owned(), |(clean, _)| clean)
+            };
             assert_eq!(clean(&text[..safe]) + &clean(&text[safe..]), whole, "cut at {cut}");
         }
     }

@@ -17,7 +17,8 @@ use crate::memory::{MemoryAsk, MemoryPolicy, Tags, tag};
 use crate::policy::{MemoryMode, Staleness};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
-    Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent, TurnOutcome,
+    Opening, PlanEntry, PlanEntryState, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent,
+    TurnOutcome,
 };
 use crate::session::stall::StallKind;
 use crate::session::state::InterruptCause;
@@ -1620,9 +1621,9 @@ fn work_samples() -> Vec<Event> {
         .into(),
         TranscriptEvent::Planned {
             entries: vec![
-                PlanEntry { text: "find the fault".into(), status: PlanStatus::Completed },
-                PlanEntry { text: "mend it".into(), status: PlanStatus::InProgress },
-                PlanEntry { text: "run the tests".into(), status: PlanStatus::Pending },
+                PlanEntry { text: "find the fault".into(), status: PlanEntryState::Completed },
+                PlanEntry { text: "mend it".into(), status: PlanEntryState::InProgress },
+                PlanEntry { text: "run the tests".into(), status: PlanEntryState::Pending },
             ],
         }
         .into(),

@@ -401,7 +401,7 @@ fn set_memory(
         // Tags from above are on everything below; leaving them out of the list does not take them off.
         wanted.tags.extend(above.tags.iter().cloned());
         if wanted.is_wider_than(above) {
-            return Err(memory::Refusal::Wider { of: "that of a session above" }.into());
+            return Err(memory::MemoryRefusal::Wider { of: "that of a session above" }.into());
         }
     }
     if wanted == *held {

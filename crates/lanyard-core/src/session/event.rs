@@ -454,13 +454,13 @@ pub enum CheckpointReason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanEntry {
     pub text: String,
-    pub status: PlanStatus,
+    pub status: PlanEntryState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "PlanEntryStatus")]
-pub enum PlanStatus {
+pub enum PlanEntryState {
     Pending,
     InProgress,
     Completed,

@@ -15,7 +15,7 @@ use crate::id::{GateId, RunId, SessionId, WorkerId};
 use crate::memory::MemoryAsk;
 use crate::policy::{Limits, MemoryMode, Overlong, Rules};
 use crate::session::event::{
-    Ending, Envelope, Event, InboxEvent, PlanEntry, PlanStatus, Role, SnapshotReason, TurnOutcome,
+    Ending, Envelope, Event, InboxEvent, PlanEntry, PlanEntryState, Role, SnapshotReason, TurnOutcome,
 };
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
@@ -794,8 +794,9 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             Signal::RunReady(Box::new(RunReady { run, native, info, history, ..greeting(1) }))
         },
     );
-    let entry = (text.clone(), prop::sample::select(vec![PlanStatus::Pending, PlanStatus::Completed]))
-        .prop_map(|(text, status)| PlanEntry { text, status });
+    let entry =
+        (text.clone(), prop::sample::select(vec![PlanEntryState::Pending, PlanEntryState::Completed]))
+            .prop_map(|(text, status)| PlanEntry { text, status });
     let seen = prop_oneof![
         5 => (run(), text.clone(), text.clone(), prop::bool::weighted(0.2)).prop_map(
             |(run, agent, driver, mirrored)| Signal::RunStarted { run, agent, driver, mirrored, steers: mirrored }

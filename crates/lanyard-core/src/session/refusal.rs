@@ -130,7 +130,7 @@ refusals! {
             ("turns of people go to sessions of level 1, and this one is of level {level}")
             ("send it to {root}, or guide this session with `lanyard guide`");
     }
-    via { Memory(#[from] memory::Refusal) }
+    via { Memory(#[from] memory::MemoryRefusal) }
 }
 
 impl Refusal {

@@ -7,7 +7,7 @@ use crate::id::{SessionId, TaskId, WorkerId};
 use crate::paper::{self, Bounds, Priority};
 use crate::task::event::{TaskCreated, TaskEvent};
 use crate::task::record::{
-    Ending, Isolation, ParentEnd, Task, TaskResult, TaskSpec, TaskState, WorkerKind, WorkerSource,
+    Isolation, ParentEnd, Task, TaskEnding, TaskResult, TaskSpec, TaskState, WorkerKind, WorkerSource,
 };
 use crate::task::refusal::TaskRefusal;
 
@@ -225,9 +225,9 @@ fn cancel(task: &Task, reason: Option<&str>, now: bool) -> Result<Vec<TaskEvent>
         let reason = reason.or_else(|| Some(CANCELLED.to_owned()));
         return Ok(vec![TaskEvent::Ended { state: TaskState::Cancelled, reason }]);
     }
-    let ending = Ending::Cancel { now };
+    let ending = TaskEnding::Cancel { now };
     // Asked again, it is only made more urgent.
-    if task.ending == Some(ending.clone()) || task.ending == Some(Ending::Cancel { now: true }) {
+    if task.ending == Some(ending.clone()) || task.ending == Some(TaskEnding::Cancel { now: true }) {
         return Ok(Vec::new());
     }
     Ok(vec![TaskEvent::EndAsked { ending, reason }])
@@ -245,7 +245,7 @@ fn complete(task: &Task, result: &TaskResult) -> Result<Vec<TaskEvent>, TaskRefu
     if task.session.is_none() {
         events.push(TaskEvent::Ended { state: TaskState::Completed, reason: None });
     } else if !is_cancelled(task) {
-        events.push(TaskEvent::EndAsked { ending: Ending::Complete, reason: None });
+        events.push(TaskEvent::EndAsked { ending: TaskEnding::Complete, reason: None });
     }
     Ok(events)
 }
@@ -263,12 +263,12 @@ fn fail(task: &Task, reason: &str) -> Result<Vec<TaskEvent>, TaskRefusal> {
     if is_cancelled(task) {
         return Ok(Vec::new());
     }
-    Ok(vec![TaskEvent::EndAsked { ending: Ending::Fail, reason }])
+    Ok(vec![TaskEvent::EndAsked { ending: TaskEnding::Fail, reason }])
 }
 
 /// Whether a cancel was accepted; a later report of the worker does not undo it.
 fn is_cancelled(task: &Task) -> bool {
-    matches!(task.ending, Some(Ending::Cancel { .. }))
+    matches!(task.ending, Some(TaskEnding::Cancel { .. }))
 }
 
 fn retry(task: &Task) -> Result<Vec<TaskEvent>, TaskRefusal> {

@@ -11,7 +11,7 @@ use crate::refusal::RefusalKind;
 use crate::session::InterruptCause;
 use crate::task::decide::{LIST_MAX, PROMPT_CHARS_MAX, WORDS_CHARS_MAX};
 use crate::task::event::{TaskCreated, TaskEvent};
-use crate::task::record::{Ending, TaskResult, TaskSpec, TaskState, WorkerKind, WorkerSource};
+use crate::task::record::{TaskEnding, TaskResult, TaskSpec, TaskState, WorkerKind, WorkerSource};
 use crate::task::testing::{
     Given, at, born, cancel, created, deploy, line, lines, pending, pending_as, result, run_id, session_id,
     short_ids, task_id, worker_id,
@@ -138,7 +138,7 @@ fn an_end_is_asked_for_while_there_is_a_session_and_reached_without_one() {
 /// What was promised to whoever cancelled it stays true, and what the worker found by then is kept.
 #[test]
 fn a_cancel_is_only_made_more_urgent() {
-    let cancelling = |now| pending().running().asked(Ending::Cancel { now }, "enough");
+    let cancelling = |now| pending().running().asked(TaskEnding::Cancel { now }, "enough");
     let now = || TaskCommand::Cancel { reason: Some("at once".to_owned()), now: true };
     check(cancelling(false), cancel(), expect!["·"]);
     check(cancelling(false), now(), expect![[r#"end_asked ending={how=cancel now=true} reason="at once""#]]);
@@ -162,11 +162,11 @@ fn the_reason_of_an_end_is_kept_until_it_is_reached() {
         TaskEvent::Interrupted { cause: InterruptCause::Crash, reason: Some("lost".to_owned()) },
         TaskEvent::Resumed { turns: 3 },
     ] {
-        let given = pending().deploying().asked(Ending::Cancel { now: false }, "too dear");
+        let given = pending().deploying().asked(TaskEnding::Cancel { now: false }, "too dear");
         let after = given.event(event.clone()).task;
         assert_eq!(after.reason.as_deref(), Some("too dear"), "{}", line(&event));
     }
-    let ended = pending().running().asked(Ending::Fail, "broken").ended(TaskState::Failed).task;
+    let ended = pending().running().asked(TaskEnding::Fail, "broken").ended(TaskState::Failed).task;
     assert_eq!((ended.reason.as_deref(), ended.ending), (Some("enough"), None));
 }
 
@@ -176,7 +176,7 @@ fn a_task_that_is_tried_again_begins_anew() {
     let given = pending()
         .running()
         .reported()
-        .asked(Ending::Complete, "done")
+        .asked(TaskEnding::Complete, "done")
         .ended(TaskState::Completed)
         .event(TaskEvent::Merged { commit: "abc".to_owned(), into: "main".to_owned() })
         .after(&TaskCommand::Retry);

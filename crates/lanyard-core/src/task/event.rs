@@ -9,7 +9,7 @@ use crate::log::LogEntry;
 use crate::session::InterruptCause;
 use crate::task::health::Remedy;
 use crate::task::mail::MailTo;
-use crate::task::record::{Ending, TaskResult, TaskSpec, TaskState, WorkerSource};
+use crate::task::record::{TaskEnding, TaskResult, TaskSpec, TaskState, WorkerSource};
 use crate::time::Timestamp;
 use crate::tree::{BaseConflict, Captured, Tree};
 
@@ -123,7 +123,7 @@ pub enum TaskEvent {
     #[serde(rename = "task.paused")]
     Paused { reason: Option<String> },
     #[serde(rename = "task.end_asked")]
-    EndAsked { ending: Ending, reason: Option<String> },
+    EndAsked { ending: TaskEnding, reason: Option<String> },
     #[serde(rename = "task.reported")]
     Reported { result: TaskResult },
     #[serde(rename = "task.captured")]

@@ -133,7 +133,7 @@ refusals! {
             ("the tasks {} depend on each other in a circle", quoted(.keys))
             ("take one of the dependencies away");
     }
-    via { Paper(#[from] paper::Refusal) }
+    via { Paper(#[from] paper::PaperRefusal) }
 }
 
 fn quoted(keys: &[String]) -> String {

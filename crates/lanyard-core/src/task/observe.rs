@@ -5,7 +5,7 @@ use crate::id::RunId;
 use crate::session::{InterruptCause, State, TurnStatus};
 use crate::task::decide::CANCELLED;
 use crate::task::event::TaskEvent;
-use crate::task::record::{Ending, Task, TaskResult, TaskState, WorkerKind};
+use crate::task::record::{Task, TaskEnding, TaskResult, TaskState, WorkerKind};
 
 /// A session as far as its task cares.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +158,7 @@ fn at_work(task: &Task, seen: &SeenSession, kin: Kin) -> Option<TaskEvent> {
         }
         Some((TurnStatus::Failed | TurnStatus::Refused, reason)) => {
             let reason = reason.clone().unwrap_or_else(|| "its agent's turn failed".to_owned());
-            Some(TaskEvent::EndAsked { ending: Ending::Fail, reason: Some(reason) })
+            Some(TaskEvent::EndAsked { ending: TaskEnding::Fail, reason: Some(reason) })
         }
         Some((_, _)) | None => None,
     }
@@ -166,7 +166,7 @@ fn at_work(task: &Task, seen: &SeenSession, kin: Kin) -> Option<TaskEvent> {
 
 /// The daemon's next action for the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Want {
+pub enum TaskWant {
     /// Make its worktree and its session.
     Create,
     /// Tell its agent what to do: for the first time, or to go on.
@@ -193,14 +193,14 @@ pub enum Want {
 
 /// `seen` is nothing when there is no such session.
 #[must_use]
-pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
+pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<TaskWant> {
     if task.state.is_ended() || task.session.is_none() {
         return None;
     }
     let Some(seen) = seen else {
         return match (&task.ending, task.state) {
             (Some(_), _) => Some(settled(task, None)),
-            (None, TaskState::Deploying) => Some(Want::Create),
+            (None, TaskState::Deploying) => Some(TaskWant::Create),
             // It was there, and is not: nothing can be taken up.
             (None, _) => Some(settled(task, None)),
         };
@@ -213,41 +213,41 @@ pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
         return (!working).then(|| settled(task, Some(seen)));
     }
     match (&task.ending, &task.result) {
-        (Some(Ending::Cancel { .. }), _) if chat => Some(settled(task, Some(seen))),
-        (Some(Ending::Cancel { now }), _) => {
+        (Some(TaskEnding::Cancel { .. }), _) if chat => Some(settled(task, Some(seen))),
+        (Some(TaskEnding::Cancel { now }), _) => {
             // Pressed once; a further press would raise it.
             let pressed = seen.stop_level.is_some_and(|level| level > u8::from(*now));
-            (!pressed).then_some(Want::Stop { now: *now })
+            (!pressed).then_some(TaskWant::Stop { now: *now })
         }
-        (Some(Ending::Complete), _) | (None, Some(_)) if chat => Some(settled(task, Some(seen))),
+        (Some(TaskEnding::Complete), _) | (None, Some(_)) if chat => Some(settled(task, Some(seen))),
         // Who reports in the middle of a turn may finish it.
-        (Some(Ending::Complete), _) | (None, Some(_)) => {
-            (!seen.is_executing()).then_some(Want::EndSession { completed: true })
+        (Some(TaskEnding::Complete), _) | (None, Some(_)) => {
+            (!seen.is_executing()).then_some(TaskWant::EndSession { completed: true })
         }
-        (Some(Ending::Fail), _) if chat => Some(settled(task, Some(seen))),
-        (Some(Ending::Fail), _) => Some(Want::EndSession { completed: false }),
+        (Some(TaskEnding::Fail), _) if chat => Some(settled(task, Some(seen))),
+        (Some(TaskEnding::Fail), _) => Some(TaskWant::EndSession { completed: false }),
         (None, None) => of_state(task, seen),
     }
 }
 
-fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
+fn of_state(task: &Task, seen: &SeenSession) -> Option<TaskWant> {
     match task.state {
         TaskState::Deploying if task.spec.kind == WorkerKind::External => None,
         // In a chat the words wait for their turn.
         TaskState::Deploying if task.spec.kind == WorkerKind::Chat => {
-            seen.stop_level.is_none().then_some(Want::Prompt { first: !task.begun })
+            seen.stop_level.is_none().then_some(TaskWant::Prompt { first: !task.begun })
         }
         // To be begun again, the turn that goes on must end first.
         TaskState::Deploying if seen.is_executing() && task.begun => {
-            (!seen.cancelling).then_some(Want::CancelTurn)
+            (!seen.cancelling).then_some(TaskWant::CancelTurn)
         }
         // Who is being stopped takes no words.
         TaskState::Deploying if !seen.is_executing() && seen.stop_level.is_none() => {
-            Some(Want::Prompt { first: !task.begun })
+            Some(TaskWant::Prompt { first: !task.begun })
         }
-        TaskState::Paused if seen.is_executing() && !seen.cancelling => Some(Want::CancelTurn),
+        TaskState::Paused if seen.is_executing() && !seen.cancelling => Some(TaskWant::CancelTurn),
         TaskState::Interrupted if is_lost(task) && task.spec.kind == WorkerKind::Background => {
-            Some(Want::Restart)
+            Some(TaskWant::Restart)
         }
         TaskState::Deploying
         | TaskState::Paused
@@ -269,13 +269,13 @@ fn is_lost(task: &Task) -> bool {
 }
 
 /// The end of a task: as requested, else as its session ended. Each end without a result has a reason.
-fn settled(task: &Task, seen: Option<&SeenSession>) -> Want {
+fn settled(task: &Task, seen: Option<&SeenSession>) -> TaskWant {
     let over = seen.filter(|seen| seen.is_over());
     let (state, reason) = match (&task.ending, over) {
-        (Some(Ending::Cancel { .. }), _) => (TaskState::Cancelled, task.reason.clone()),
-        (Some(Ending::Fail), _) => (TaskState::Failed, task.reason.clone()),
+        (Some(TaskEnding::Cancel { .. }), _) => (TaskState::Cancelled, task.reason.clone()),
+        (Some(TaskEnding::Fail), _) => (TaskState::Failed, task.reason.clone()),
         (_, Some(seen)) if seen.stop_level.is_some() => (TaskState::Cancelled, Some(stop_reason(seen))),
-        (Some(Ending::Complete), _) => (TaskState::Completed, task.reason.clone()),
+        (Some(TaskEnding::Complete), _) => (TaskState::Completed, task.reason.clone()),
         (None, Some(seen)) if !seen.state.is_ended() && task.result.is_none() => {
             (TaskState::Cancelled, Some("its session was deleted".to_owned()))
         }
@@ -289,7 +289,7 @@ fn settled(task: &Task, seen: Option<&SeenSession>) -> Want {
         (None, None) => (TaskState::Failed, Some("its session is gone".to_owned())),
     };
     let reason = reason.or_else(|| unsaid(task, state).map(str::to_owned));
-    Want::Settle { state, reason }
+    TaskWant::Settle { state, reason }
 }
 
 /// The reason where nobody gave one.

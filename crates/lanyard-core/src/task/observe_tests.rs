@@ -7,12 +7,12 @@ use expect_test::{Expect, expect};
 use crate::session::{InterruptCause, State, TurnStatus};
 use crate::task::event::TaskEvent;
 use crate::task::health::Remedy;
-use crate::task::record::{Ending, TaskState, WorkerKind};
+use crate::task::record::{TaskEnding, TaskState, WorkerKind};
 use crate::task::testing::{
     Given, aligned, lines, pending, pending_as, run_id, seen, seen_at_work, seen_in, seen_interrupted,
     seen_new, short_ids,
 };
-use crate::task::{Kin, SeenRun, SeenSession, Want, observe, want};
+use crate::task::{Kin, SeenRun, SeenSession, TaskWant, observe, want};
 
 type Row = (&'static str, Given, Option<SeenSession>);
 
@@ -34,7 +34,7 @@ fn look(given: &Given, seen: Option<&SeenSession>, kin: Kin) -> (Vec<TaskEvent>,
     (events, wanted)
 }
 
-fn word(want: &Want) -> String {
+fn word(want: &TaskWant) -> String {
     short_ids(&format!("{want:?}").replace("Some(", "(").replace('"', "'"))
 }
 
@@ -208,7 +208,7 @@ fn what_is_cut_short_is_interrupted_and_what_was_lost_is_brought_back() {
 #[test]
 fn an_end_that_was_asked_for_is_brought_about() {
     let ending = |ending| pending().running().asked(ending, "enough");
-    let cancel = |now| ending(Ending::Cancel { now });
+    let cancel = |now| ending(TaskEnding::Cancel { now });
     let at_level = |level| Some(SeenSession { stop_level: Some(level), ..seen_at_work() });
     check(
         vec![
@@ -219,12 +219,12 @@ fn an_end_that_was_asked_for_is_brought_about() {
             ("cancel now, pressed", cancel(true), at_level(2)),
             (
                 "cancel, no session was made yet",
-                pending().deploying().asked(Ending::Cancel { now: false }, "enough"),
+                pending().deploying().asked(TaskEnding::Cancel { now: false }, "enough"),
                 None,
             ),
-            ("complete, in a turn", ending(Ending::Complete), Some(seen_at_work())),
-            ("complete, between turns", ending(Ending::Complete), Some(seen())),
-            ("fail, in a turn", ending(Ending::Fail), Some(seen_at_work())),
+            ("complete, in a turn", ending(TaskEnding::Complete), Some(seen_at_work())),
+            ("complete, between turns", ending(TaskEnding::Complete), Some(seen())),
+            ("fail, in a turn", ending(TaskEnding::Fail), Some(seen_at_work())),
             ("reported", pending().running().reported(), Some(seen())),
             ("paused, in a turn", pending().running().paused(), Some(seen_at_work())),
             (
@@ -259,10 +259,10 @@ fn a_chat_is_never_ended_for_its_task() {
     let stopping = SeenSession { stop_level: Some(1), ..seen_at_work() };
     check(
         vec![
-            ("cancel", ending(Ending::Cancel { now: true }), Some(seen_at_work())),
-            ("complete", ending(Ending::Complete), Some(seen_at_work())),
-            ("complete, the chat is being stopped", ending(Ending::Complete), Some(stopping)),
-            ("fail", ending(Ending::Fail), Some(seen_at_work())),
+            ("cancel", ending(TaskEnding::Cancel { now: true }), Some(seen_at_work())),
+            ("complete", ending(TaskEnding::Complete), Some(seen_at_work())),
+            ("complete, the chat is being stopped", ending(TaskEnding::Complete), Some(stopping)),
+            ("fail", ending(TaskEnding::Fail), Some(seen_at_work())),
             (
                 "the chat was stopped",
                 pending_as(WorkerKind::Chat).running(),
@@ -297,7 +297,7 @@ fn a_task_ends_as_somebody_asked_else_as_its_session_did() {
     let deleted = |state| Some(SeenSession { deleted: true, ..seen_in(state) });
     let unsaid = pending()
         .running()
-        .event(TaskEvent::EndAsked { ending: Ending::Cancel { now: false }, reason: None });
+        .event(TaskEvent::EndAsked { ending: TaskEnding::Cancel { now: false }, reason: None });
     check(
         vec![
             (
@@ -309,7 +309,7 @@ fn a_task_ends_as_somebody_asked_else_as_its_session_did() {
             ("completed, with a result", running().reported(), over(State::Completed, None)),
             (
                 "completed, as asked",
-                running().reported().asked(Ending::Complete, "done"),
+                running().reported().asked(TaskEnding::Complete, "done"),
                 over(State::Completed, None),
             ),
             ("failed", running(), over(State::Failed, Some("out of luck"))),
@@ -320,10 +320,10 @@ fn a_task_ends_as_somebody_asked_else_as_its_session_did() {
                 running(),
                 Some(SeenSession { stop_level: Some(1), ..seen_in(State::Stopped) }),
             ),
-            ("stopped while it was completing", asked(Ending::Complete), stopped()),
-            ("stopped, as asked", asked(Ending::Cancel { now: false }), stopped()),
+            ("stopped while it was completing", asked(TaskEnding::Complete), stopped()),
+            ("stopped, as asked", asked(TaskEnding::Cancel { now: false }), stopped()),
             ("stopped, as asked without a reason", unsaid, stopped()),
-            ("failed, as asked", asked(Ending::Fail), over(State::Failed, None)),
+            ("failed, as asked", asked(TaskEnding::Fail), over(State::Failed, None)),
             ("deleted", running(), deleted(State::BetweenTurn)),
             ("deleted after it had a result", running().reported(), deleted(State::BetweenTurn)),
             ("deleted after it was completed", running(), deleted(State::Completed)),

@@ -54,7 +54,7 @@ pub struct Task {
     pub interrupted_by: Option<InterruptCause>,
     /// An end was requested, and the session has not ended yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<Ending>,
+    pub ending: Option<TaskEnding>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<TaskResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -274,8 +274,7 @@ impl fmt::Display for TaskState {
 /// An end somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "how", rename_all = "snake_case")]
-#[schemars(rename = "TaskEnding")]
-pub enum Ending {
+pub enum TaskEnding {
     Complete,
     Fail,
     Cancel {

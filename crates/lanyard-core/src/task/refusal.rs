@@ -24,7 +24,7 @@ refusals! {
         ChatNeedsSession => "chat_needs_session", Invalid
             ("a task of kind `chat` needs its session") ("name it with `session`");
     }
-    via { Paper(#[from] paper::Refusal) }
+    via { Paper(#[from] paper::PaperRefusal) }
 }
 
 fn list(tasks: &[TaskId]) -> String {

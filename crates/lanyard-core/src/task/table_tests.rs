@@ -7,7 +7,7 @@ use expect_test::expect_file;
 
 use crate::session::InterruptCause;
 use crate::task::event::TaskEvent;
-use crate::task::record::{Ending, TaskSpec, TaskState, WorkerKind};
+use crate::task::record::{TaskEnding, TaskSpec, TaskState, WorkerKind};
 use crate::task::testing::{Given, aligned, deploy, pending, pending_as, result, task_id};
 use crate::task::{TaskCommand, want};
 
@@ -49,32 +49,35 @@ fn cell(given: &Given, command: &TaskCommand) -> String {
     match &after.task.ending {
         _ if events.is_empty() => "·".to_owned(),
         Some(_) if after.task.ending == before.ending => "=".to_owned(),
-        Some(Ending::Complete) => "+complete".to_owned(),
-        Some(Ending::Fail) => "+fail".to_owned(),
-        Some(Ending::Cancel { now: false }) => "+cancel".to_owned(),
-        Some(Ending::Cancel { now: true }) => "+cancel now".to_owned(),
+        Some(TaskEnding::Complete) => "+complete".to_owned(),
+        Some(TaskEnding::Fail) => "+fail".to_owned(),
+        Some(TaskEnding::Cancel { now: false }) => "+cancel".to_owned(),
+        Some(TaskEnding::Cancel { now: true }) => "+cancel now".to_owned(),
         None => "=".to_owned(),
     }
 }
 
 fn situations() -> Vec<(&'static str, Given)> {
-    let cancelling = |now| pending().running().asked(Ending::Cancel { now }, "enough");
+    let cancelling = |now| pending().running().asked(TaskEnding::Cancel { now }, "enough");
     vec![
         ("pending", pending()),
         ("pending, chat", pending_as(WorkerKind::Chat)),
         ("pending, again", pending().running().ended(TaskState::Failed).event(TaskEvent::Retried {})),
         ("paused, nobody worked at it", pending().paused()),
         ("deploying", pending().deploying()),
-        ("deploying, cancelling", pending().deploying().asked(Ending::Cancel { now: false }, "enough")),
+        ("deploying, cancelling", pending().deploying().asked(TaskEnding::Cancel { now: false }, "enough")),
         ("running", pending().running()),
         ("running, chat", pending_as(WorkerKind::Chat).running()),
         ("running, reported", pending().running().reported()),
-        ("running, completing", pending().running().reported().asked(Ending::Complete, "done")),
-        ("running, failing", pending().running().asked(Ending::Fail, "broken")),
+        ("running, completing", pending().running().reported().asked(TaskEnding::Complete, "done")),
+        ("running, failing", pending().running().asked(TaskEnding::Fail, "broken")),
         ("running, cancelling", cancelling(false)),
         ("running, cancelling now", cancelling(true)),
         ("paused", pending().running().paused()),
-        ("paused, cancelling", pending().running().paused().asked(Ending::Cancel { now: false }, "enough")),
+        (
+            "paused, cancelling",
+            pending().running().paused().asked(TaskEnding::Cancel { now: false }, "enough"),
+        ),
         ("interrupted", pending().interrupted(InterruptCause::Crash)),
         ("completed", pending().running().ended(TaskState::Completed)),
         ("failed", pending().running().ended(TaskState::Failed)),

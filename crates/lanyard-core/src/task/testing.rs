@@ -14,7 +14,7 @@ use crate::log::Record as _;
 use crate::session::{InterruptCause, State, TurnStatus};
 use crate::task::event::{TaskCreated, TaskEnvelope, TaskEvent};
 use crate::task::observe::{SeenRun, SeenSession};
-use crate::task::record::{Ending, Task, TaskResult, TaskSpec, TaskState, WorkerKind, WorkerSource};
+use crate::task::record::{Task, TaskEnding, TaskResult, TaskSpec, TaskState, WorkerKind, WorkerSource};
 use crate::task::{TaskCommand, TaskRefusal, decide};
 use crate::time::Timestamp;
 
@@ -125,7 +125,7 @@ impl Given {
         self.running().event(TaskEvent::Interrupted { cause, reason: None })
     }
 
-    pub(super) fn asked(self, ending: Ending, reason: &str) -> Self {
+    pub(super) fn asked(self, ending: TaskEnding, reason: &str) -> Self {
         self.event(TaskEvent::EndAsked { ending, reason: Some(reason.to_owned()) })
     }
 

@@ -9,9 +9,9 @@ use crate::log::Record as _;
 use crate::session::{InterruptCause, State, TurnStatus};
 use crate::task::event::{TaskEnvelope, TaskEvent};
 use crate::task::health::Remedy;
-use crate::task::record::{Ending, Task, TaskState, WorkerKind};
+use crate::task::record::{Task, TaskEnding, TaskState, WorkerKind};
 use crate::task::testing::{Given, cancel, deploy, pending_as, result, run_id, seen_new, short_ids};
-use crate::task::{Kin, SeenRun, SeenSession, TaskCommand, Want, observe, want};
+use crate::task::{Kin, SeenRun, SeenSession, TaskCommand, TaskWant, observe, want};
 
 /// Times a lost worker is started again.
 const RESTARTS: u32 = 2;
@@ -258,38 +258,38 @@ impl World {
         new || wanted.is_some()
     }
 
-    fn carry_out(&mut self, wanted: &Want) {
+    fn carry_out(&mut self, wanted: &TaskWant) {
         assert!(!self.given.task.state.is_ended(), "{wanted:?} after the end");
         match wanted {
-            Want::Create => {
+            TaskWant::Create => {
                 self.session.get_or_insert_with(seen_new);
             }
-            Want::Prompt { .. } => {
+            TaskWant::Prompt { .. } => {
                 self.start_turn();
                 // In a chat whoever tells it says so.
                 if self.given.task.spec.kind == WorkerKind::Chat {
                     self.given.add(TaskEvent::Started {});
                 }
             }
-            Want::CancelTurn => {
+            TaskWant::CancelTurn => {
                 if let Some(session) = self.live() {
                     session.cancelling = true;
                 }
             }
-            Want::Stop { now } => self.stop(if *now { 2 } else { 1 }),
-            Want::EndSession { completed } => {
+            TaskWant::Stop { now } => self.stop(if *now { 2 } else { 1 }),
+            TaskWant::EndSession { completed } => {
                 self.end(if *completed { State::Completed } else { State::Failed });
             }
-            Want::Settle { state, reason } => {
+            TaskWant::Settle { state, reason } => {
                 self.given.add(TaskEvent::Ended { state: *state, reason: reason.clone() });
             }
-            Want::Restart => {
+            TaskWant::Restart => {
                 let turns = self.session.as_ref().map_or(0, |session| session.turns);
                 let why = "its agent was lost".to_owned();
                 self.given.add(if self.given.task.remedies.restarts < RESTARTS {
                     TaskEvent::Remedied { remedy: Remedy::Restart, why, turns }
                 } else {
-                    TaskEvent::EndAsked { ending: Ending::Fail, reason: Some(why) }
+                    TaskEvent::EndAsked { ending: TaskEnding::Fail, reason: Some(why) }
                 });
             }
         }

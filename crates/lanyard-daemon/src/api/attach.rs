@@ -26,10 +26,10 @@ use crate::api::context::{Target, load};
 use crate::api::right::{Frames, Right, SaysGoodbye};
 use crate::api::{App, writer};
 use crate::auth::{Caller, bearer};
-use crate::hub::{HEARTBEAT, Reader, Want, control};
+use crate::hub::{EventReader, HEARTBEAT, ReaderWant, control};
 use crate::presence::ConnectionTaken;
 use crate::problem::Problem;
-use crate::server::Place;
+use crate::server::ConnectionSlot;
 
 use asks::Desk;
 use query::Attach;
@@ -50,7 +50,7 @@ pub(super) async fn attach(
     State(app): State<Arc<App>>,
     target: Target,
     Extension(right): Extension<Right>,
-    place: Option<Extension<Place>>,
+    place: Option<Extension<ConnectionSlot>>,
     headers: HeaderMap,
     uri: Uri,
     offered: Offered,
@@ -60,7 +60,7 @@ pub(super) async fn attach(
     let authorization = bearer(&headers, app.address.port()).map(Cow::into_owned).unwrap_or_default();
     let session = target.0;
     // Joined before the session is read: nothing can come between what is read and what is heard.
-    let seat_at_hub = app.hub.join(session, Want::All);
+    let seat_at_hub = app.hub.join(session, ReaderWant::All);
     let held = load(&app, session).await?.session;
     let after = ask.begin.after(held.seq)?;
     let connection =
@@ -68,7 +68,7 @@ pub(super) async fn attach(
     let guest = guest(&app, right.caller(), connection, &ask);
     let seat = app.presence.enter(session, guest.clone())?;
     let hello = connected(&app, &held, connection, ask.begin, after);
-    let reader = Reader::new(seat_at_hub, app.store.clone(), after, held.seq);
+    let reader = EventReader::new(seat_at_hub, app.store.clone(), after, held.seq);
     let desk = Desk::new(app.clone(), session, &authorization);
     let hello = control("connected", &StreamFrame::Connected(Box::new(hello)));
     let stream = Attached::new(reader, seat, guest, ask.begin.mode(), hello);

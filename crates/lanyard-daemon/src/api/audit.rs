@@ -56,7 +56,7 @@ struct Wanted {
     limit: usize,
     now: Timestamp,
     /// Only what is older than this.
-    before: Option<Place>,
+    before: Option<AuditPosition>,
 }
 
 /// In a cursor, where a session's id would be.
@@ -64,9 +64,9 @@ const NO_SESSION: &str = "-";
 
 /// Where an entry stands among all: by time, then by session, then by its place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(i64, Option<SessionId>, u64);
+struct AuditPosition(i64, Option<SessionId>, u64);
 
-impl Place {
+impl AuditPosition {
     fn of(entry: &AuditEntry) -> Self {
         Self(entry.at.as_millis(), entry.session, entry.seq)
     }
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for AuditPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.1 {
             Some(session) => write!(f, "{}.{session}.{}", self.0, self.2),
@@ -101,7 +101,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Json<A
     }
     let before = match &query.cursor {
         None => None,
-        Some(text) => Some(Place::parse(text).ok_or_else(|| {
+        Some(text) => Some(AuditPosition::parse(text).ok_or_else(|| {
             Problem::bad_request(
                 "cursor_unreadable",
                 "the cursor cannot be read",
@@ -211,12 +211,12 @@ impl Look {
     }
 
     fn page(mut self, limit: usize) -> AuditPage {
-        self.entries.sort_by_key(|entry| std::cmp::Reverse(Place::of(entry)));
+        self.entries.sort_by_key(|entry| std::cmp::Reverse(AuditPosition::of(entry)));
         let more = self.entries.len() > limit;
         self.entries.truncate(limit);
         let last = self.entries.last().filter(|_| more);
         AuditPage {
-            next: last.map(|entry| Place::of(entry).to_string()),
+            next: last.map(|entry| AuditPosition::of(entry).to_string()),
             entries: self.entries,
             truncated: self.truncated,
             damaged: self.damaged,
@@ -228,6 +228,6 @@ impl Wanted {
     fn takes(&self, entry: &AuditEntry) -> bool {
         self.kind.is_none_or(|kind| kind == entry.kind)
             && self.until.is_none_or(|until| entry.at <= until)
-            && self.before.is_none_or(|before| Place::of(entry) < before)
+            && self.before.is_none_or(|before| AuditPosition::of(entry) < before)
     }
 }

@@ -19,7 +19,7 @@ use crate::api::App;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
 use crate::families::plans;
-use crate::hub::{Reader, Want};
+use crate::hub::{EventReader, ReaderWant};
 use crate::problem::Problem;
 use crate::wire;
 
@@ -311,8 +311,8 @@ pub(super) async fn events(
     }
     if streaming {
         // The end was read before the place was taken, so the journal is asked again.
-        let place = app.hub.join(id, Want::Events);
-        let body = Body::new(Reader::new(place, app.store.clone(), after, u64::MAX));
+        let place = app.hub.join(id, ReaderWant::Events);
+        let body = Body::new(EventReader::new(place, app.store.clone(), after, u64::MAX));
         let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
         return Ok((StatusCode::OK, kind, body).into_response());
     }

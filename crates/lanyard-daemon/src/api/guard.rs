@@ -26,7 +26,7 @@ use crate::server::Via;
 const HOSTED_DEPTH_MAX: usize = 16;
 
 #[derive(Debug, Default, serde::Deserialize)]
-struct Place {
+struct PlaceQuery {
     workspace: Option<String>,
     plan: Option<String>,
 }
@@ -104,7 +104,7 @@ pub(super) async fn admit(
         Some(named) => Some(if let (None, Ok(id)) = (uri.query(), named.parse()) {
             id
         } else {
-            let place: Place = query(uri)?;
+            let place: PlaceQuery = query(uri)?;
             let session = named.to_owned();
             // Aside, so that the usual way stays small.
             Box::pin(resolve(app, Address { session, workspace: place.workspace, plan: place.plan })).await?

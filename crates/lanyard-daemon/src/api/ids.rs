@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lanyard_api::types::{
-    Caller, Child, Delegation, IdChain, IdKind, IdPlan, IdSession, Reason, Resumed, ResumedHow,
+    Child, Delegation, IdChain, IdKind, IdPlan, IdSession, Reason, Resumed, ResumedHow, StackCaller,
 };
 use lanyard_core::paper::{Facts, judge};
 use lanyard_core::session::Session;
@@ -267,7 +267,7 @@ fn task_of(store: &dyn Store, session: &Session) -> Result<Option<Task>, FamilyE
     }
 }
 
-fn caller(session: &Session) -> Caller {
+fn caller(session: &Session) -> StackCaller {
     let id: SessionId = session.id;
-    Caller { session: id, agent: session.hands.agent.clone(), task: session.task }
+    StackCaller { session: id, agent: session.hands.agent.clone(), task: session.task }
 }

@@ -12,7 +12,7 @@ use lanyard_api::types::{
     Forget, Forgotten, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
     MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported, Reason,
 };
-use lanyard_core::memory::{Entry, Refusal, Rule, Scope, Source, Where, readable, tag};
+use lanyard_core::memory::{MemoryEntry, MemoryRefusal, MemoryScope, Rule, Source, Where, readable, tag};
 use lanyard_core::{Actor, Address, MemoryId, SessionId};
 use lanyard_store::{MemoryFilter, Store};
 use serde::Deserialize;
@@ -40,7 +40,7 @@ const FAULT_CHARS_MAX: usize = 200;
 struct Asked {
     query: Option<String>,
     store: Option<Where>,
-    scope: Option<Scope>,
+    scope: Option<MemoryScope>,
     workspace: Option<String>,
     owner: Option<String>,
     plan: Option<String>,
@@ -121,7 +121,7 @@ pub(super) async fn of_session(
         if !Where::ALL.into_iter().any(open) {
             let off = policy.mode == lanyard_core::MemoryMode::Off;
             let rule = if off { Rule::Off } else { Rule::NoSessionMemory };
-            return Err(Refusal::Forbidden(rule).into());
+            return Err(MemoryRefusal::Forbidden(rule).into());
         }
         let plan = standing.session.plan.clone();
         standing.viewer(disk, plan)
@@ -169,7 +169,7 @@ fn memory_id(text: &str) -> Result<MemoryId, Problem> {
     })
 }
 
-pub(super) async fn get(State(app): Shared, Path(id): Path<String>) -> Result<Json<Entry>, Problem> {
+pub(super) async fn get(State(app): Shared, Path(id): Path<String>) -> Result<Json<MemoryEntry>, Problem> {
     let id = memory_id(&id)?;
     let entry = on_disk(&app, move |app, store| {
         app.memories.memory.on()?;
@@ -184,7 +184,8 @@ pub(super) async fn add(State(app): Shared, change: Change<NewMemory>) -> Result
     }
     let NewMemory { text, name, scope, tags, session, workspace, owner, plan, version } = change.body;
     let session = found_session(&app, session).await?;
-    let scope = scope.unwrap_or(if session.is_some() { Scope::Session } else { Scope::Workspace });
+    let scope =
+        scope.unwrap_or(if session.is_some() { MemoryScope::Session } else { MemoryScope::Workspace });
     let owner = owner.unwrap_or_else(|| change.actor.name.clone());
     let workspace = workspace.unwrap_or_default();
     let (by, source, request) = (change.actor, Source::Api, request_of(&change.keys));
@@ -206,7 +207,7 @@ pub(super) async fn add_to_session(
     let plan = on_disk(&app, move |_, store| Ok(memory::standing(store, target.0)?.session.plan)).await?;
     let wish = Wish {
         session: Some(target.0),
-        scope: scope.unwrap_or(Scope::Session),
+        scope: scope.unwrap_or(MemoryScope::Session),
         plan,
         name,
         text,
@@ -346,7 +347,7 @@ pub(super) async fn import(
     let mut answer = Imported::default();
     let (mut entries, mut places) = (Vec::new(), Vec::new());
     for (index, value) in (0_u64..).zip(values) {
-        match serde_json::from_value::<Entry>(value) {
+        match serde_json::from_value::<MemoryEntry>(value) {
             Ok(entry) => {
                 entries.push(entry);
                 places.push(index);

@@ -14,10 +14,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use lanyard_core::redact::Scope;
+use lanyard_core::redact::RedactionScope;
 use lanyard_core::text::{NAME_CHARS_MAX, cut};
 use lanyard_core::{Actor, Timestamp};
-use lanyard_store::{Place, Store, StoreError};
+use lanyard_store::{PaperKey, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
@@ -137,7 +137,7 @@ async fn make(
         actor,
         name: name.to_owned(),
         path: parts.uri.path().to_owned(),
-        reason: reason_in(&bytes).map(|reason| app.hub.redaction.text(reason, Scope::All)),
+        reason: reason_in(&bytes).map(|reason| app.hub.redaction.text(reason, RedactionScope::All)),
         status: 0,
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
@@ -291,15 +291,20 @@ pub(super) fn read(
     Ok(())
 }
 
-fn put<T: Serialize>(store: &dyn Store, place: &Place, at: Timestamp, value: &T) -> Result<(), StoreError> {
+fn put<T: Serialize>(
+    store: &dyn Store,
+    place: &PaperKey,
+    at: Timestamp,
+    value: &T,
+) -> Result<(), StoreError> {
     let body = serde_json::to_string(value).unwrap_or_default();
     let from = store.paper(place)?.map_or(0, |paper| paper.version);
     // The key's lock makes this the only writer of the place.
     store.put_paper(place, from, at, &body).map(drop)
 }
 
-fn place(kind: &str, at: Timestamp, key: String) -> Place {
-    Place { kind: kind.to_owned(), workspace: day(at), key }
+fn place(kind: &str, at: Timestamp, key: String) -> PaperKey {
+    PaperKey { kind: kind.to_owned(), workspace: day(at), key }
 }
 
 /// `2026-11-18`.

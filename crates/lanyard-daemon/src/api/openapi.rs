@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::api::parameters::parameters;
-use crate::api::routes::{Route, table};
+use crate::api::routes::{ApiRoute, table};
 use crate::auth::Access;
 
 /// The document served at `/api/v1/openapi.json` and committed as `schema/openapi.json`.
@@ -47,7 +47,7 @@ pub fn document() -> Value {
 }
 
 fn operation(
-    route: &Route,
+    route: &ApiRoute,
     parameters: &[Value],
     body: Option<Value>,
     answer: Option<Value>,
@@ -107,7 +107,7 @@ fn operation(
     operation
 }
 
-fn kind_of(route: &Route) -> &'static str {
+fn kind_of(route: &ApiRoute) -> &'static str {
     match route.name {
         "export_memory" => "application/x-ndjson",
         "mcp_listen" => "text/event-stream",

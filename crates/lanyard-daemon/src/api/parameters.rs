@@ -2,7 +2,7 @@
 //! refused because of its form; a test sends the bounds of each to its route.
 
 use lanyard_api::types::AuditKind;
-use lanyard_core::memory::{Scope, Where};
+use lanyard_core::memory::{MemoryScope, Where};
 use lanyard_core::naming::NameKind;
 use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
 use lanyard_core::paper::PlanStatus;
@@ -18,7 +18,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::api::directory::StatusWord;
-use crate::api::routes::Route;
+use crate::api::routes::ApiRoute;
 use crate::api::{
     audit, context, directory, flows, mailbox, memory, name_lookup, notifications, records, streams, tasks,
     turns,
@@ -27,7 +27,7 @@ use crate::api::{
 /// The largest position a client can name: the largest whole number every JSON reader keeps.
 const POSITION_MAX: u64 = (1 << 53) - 1;
 
-pub(super) fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<Value> {
+pub(super) fn parameters(route: &ApiRoute, generator: &mut SchemaGenerator) -> Vec<Value> {
     let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = Vec::new();
     for name in names {
@@ -63,7 +63,7 @@ pub(super) fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<
 }
 
 /// Whether a route has no answer without this parameter of its query.
-fn is_required(route: &Route, name: &str) -> bool {
+fn is_required(route: &ApiRoute, name: &str) -> bool {
     route.name == "worktree_setup" && name == "workspace"
 }
 
@@ -93,7 +93,7 @@ fn in_path(name: &str, generator: &mut SchemaGenerator) -> Value {
     }
 }
 
-fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value {
+fn in_query(route: &ApiRoute, name: &str, generator: &mut SchemaGenerator) -> Value {
     match name {
         // A whole path; elsewhere it is compared with the workspaces of sessions.
         "workspace" if is_required(route, name) => pattern("^~?/"),
@@ -124,7 +124,7 @@ fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value
         "sort" => of::<Sort>(generator),
         "severity" => of::<Severity>(generator),
         "store" => of::<Where>(generator),
-        "scope" => of::<Scope>(generator),
+        "scope" => of::<MemoryScope>(generator),
         "since" | "until" => of::<Timestamp>(generator),
         "mode" => json!({ "type": "string", "enum": ["tail", "full"] }),
         "connection" => of::<ConnectionId>(generator),
@@ -144,7 +144,7 @@ fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value
     }
 }
 
-fn status(route: &Route, generator: &mut SchemaGenerator) -> Value {
+fn status(route: &ApiRoute, generator: &mut SchemaGenerator) -> Value {
     if route.path.contains("notifications") {
         return of::<NotificationStatus>(generator);
     }
@@ -155,7 +155,7 @@ fn status(route: &Route, generator: &mut SchemaGenerator) -> Value {
 }
 
 /// What the page before gave as `next`.
-fn cursor(route: &Route, generator: &mut SchemaGenerator) -> Value {
+fn cursor(route: &ApiRoute, generator: &mut SchemaGenerator) -> Value {
     match route.name {
         "list_turns" => of::<TurnId>(generator),
         "list_tasks" => of::<TaskId>(generator),
@@ -177,7 +177,7 @@ fn an_id(prefix: &str) -> String {
 }
 
 /// What no schema can say.
-fn described(route: &Route, name: &str) -> Option<&'static str> {
+fn described(route: &ApiRoute, name: &str) -> Option<&'static str> {
     match (route.name, name) {
         (_, "cursor") => Some("`next` of the page before, which had the same conditions."),
         ("attach", "mode" | "after" | "last") => Some("Of `mode`, `after` and `last` send one."),
@@ -204,7 +204,7 @@ fn described(route: &Route, name: &str) -> Option<&'static str> {
     }
 }
 
-fn limit_max(route: &Route) -> usize {
+fn limit_max(route: &ApiRoute) -> usize {
     match route.name {
         "list_sessions" | "ops_list_sessions" => directory::PAGE_MAX,
         "directory_stream" => streams::LIMIT_MAX,
@@ -220,7 +220,7 @@ fn limit_max(route: &Route) -> usize {
     }
 }
 
-fn wait_max(route: &Route) -> u64 {
+fn wait_max(route: &ApiRoute) -> u64 {
     match route.name {
         "flow_events" => flows::WAIT_MAX,
         _ => notifications::WAIT_MS_MAX,

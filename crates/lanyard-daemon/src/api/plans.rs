@@ -36,7 +36,7 @@ struct Listed {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Place {
+struct PlanPlaceQuery {
     workspace: Option<String>,
 }
 
@@ -182,7 +182,7 @@ pub(super) async fn get(
     Path(name): Path<String>,
     uri: Uri,
 ) -> Result<Json<PlanView>, Problem> {
-    let place: Place = query(&uri)?;
+    let place: PlanPlaceQuery = query(&uri)?;
     let found = with_reader(&app, move |store, reader| {
         let (_, plan) = plans::find(store, &name, place.workspace.as_deref())?;
         view(store, reader, plan.id)
@@ -195,7 +195,7 @@ pub(super) async fn export(
     Path(name): Path<String>,
     uri: Uri,
 ) -> Result<Json<PlanMarkdown>, Problem> {
-    let place: Place = query(&uri)?;
+    let place: PlanPlaceQuery = query(&uri)?;
     let found = on_families_disk(&app, move |store| {
         let (_, plan) = plans::find(store, &name, place.workspace.as_deref())?;
         let tasks = plans::tasks_of(store, plan.id)?;
@@ -253,7 +253,7 @@ fn task_text(task: &Task, all: &[Task]) -> markdown::TaskText {
 }
 
 async fn set(app: Arc<App>, name: String, uri: &Uri, status: PlanStatus) -> Result<Json<PlanView>, Problem> {
-    let place: Place = query(uri)?;
+    let place: PlanPlaceQuery = query(uri)?;
     let set = ask(&app, move |owner| owner.set_plan(&name, place.workspace.as_deref(), status));
     Ok(Json(set.await?))
 }
@@ -282,7 +282,7 @@ pub(super) async fn cancel(
     uri: Uri,
     change: Change<CancelTask>,
 ) -> Result<Response, Problem> {
-    let (by, place) = (change.by(), query::<Place>(&uri)?);
+    let (by, place) = (change.by(), query::<PlanPlaceQuery>(&uri)?);
     let CancelTask { reason, now } = change.body;
     let cancelled = ask(&app, move |owner| {
         owner.cancel_plan(&name, place.workspace.as_deref(), reason.as_deref(), now, &by)
@@ -296,7 +296,7 @@ pub(super) async fn archive(
     uri: Uri,
     _: Change<Reason>,
 ) -> Result<Json<PlanView>, Problem> {
-    let place: Place = query(&uri)?;
+    let place: PlanPlaceQuery = query(&uri)?;
     let put_away = ask(&app, move |owner| owner.archive_plan(&name, place.workspace.as_deref()));
     Ok(Json(put_away.await?))
 }
@@ -308,7 +308,7 @@ pub(super) async fn deploy(
     change: Change<Deploy>,
 ) -> Result<Json<DeployedTasks>, Problem> {
     let (by, force) = (change.by(), change.body.force);
-    let place: Place = query(&uri)?;
+    let place: PlanPlaceQuery = query(&uri)?;
     let answer = app.families.ask(move |owner| {
         let (_, plan) = plans::find(&*owner.store(), &name, place.workspace.as_deref())?;
         let (deployed, held) = owner.deploy_plan(plan.id, force, &by)?;

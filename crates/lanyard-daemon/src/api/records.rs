@@ -33,7 +33,7 @@ use crate::api::tasks::plan_id;
 use crate::problem::Problem;
 
 use crate::hub::{BEAT, HEARTBEAT, RecordsHead, control, frame};
-use crate::server::Place;
+use crate::server::ConnectionSlot;
 
 use beside::OpenGates;
 
@@ -54,7 +54,7 @@ struct Asked {
 pub(super) async fn stream(
     State(app): State<Arc<App>>,
     Extension(right): Extension<Right>,
-    place: Option<Extension<Place>>,
+    place: Option<Extension<ConnectionSlot>>,
     headers: HeaderMap,
     uri: Uri,
     offered: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,

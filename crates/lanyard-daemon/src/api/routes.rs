@@ -26,7 +26,7 @@ use lanyard_api::types::{
     TrustSetup, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
-use lanyard_core::memory::Entry;
+use lanyard_core::memory::MemoryEntry;
 use lanyard_core::notification::Notification;
 use lanyard_core::session::{NewSession, Signal, TurnRow};
 use lanyard_core::task::{Mail, NewTask};
@@ -46,7 +46,7 @@ type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
 /// One thing the API can do.
 #[derive(Debug, Clone)]
-pub struct Route {
+pub struct ApiRoute {
     pub method: &'static str,
     /// What stands before the path.
     pub base: &'static str,
@@ -130,7 +130,7 @@ fn recorded(path: &str, name: &str) -> Recorded {
 macro_rules! change {
     ($method:ident $path:literal $access:ident $name:literal $summary:literal
      $body:ty => $status:literal $answer:ty, $handler:path) => {
-        Route {
+        ApiRoute {
             method: stringify!($method),
             base: API,
             path: $path,
@@ -150,7 +150,7 @@ macro_rules! change {
 /// A row that only looks.
 macro_rules! look {
     ($path:literal $access:ident $name:literal $summary:literal $query:expr => $answer:ty, $handler:path) => {
-        Route {
+        ApiRoute {
             method: "get",
             base: API,
             path: $path,
@@ -170,13 +170,13 @@ macro_rules! look {
 /// A row that looks for as long as the client stays.
 macro_rules! stream {
     ($path:literal $access:ident $name:literal $summary:literal $query:expr => $frame:ty, $handler:path) => {
-        Route { streams: true, ..look!($path $access $name $summary $query => $frame, $handler) }
+        ApiRoute { streams: true, ..look!($path $access $name $summary $query => $frame, $handler) }
     };
 }
 
 /// Every route there is.
 #[must_use]
-pub fn table() -> Vec<Route> {
+pub fn table() -> Vec<ApiRoute> {
     let mut routes = about_the_daemon();
     routes.extend(about_signing_in());
     routes.extend(about_sessions());
@@ -196,13 +196,13 @@ pub fn table() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_the_daemon() -> Vec<Route> {
+fn about_the_daemon() -> Vec<ApiRoute> {
     vec![
         look!("/status" LookAll "status" "How the daemon is." &[] => DaemonStatus, system::status),
         look!("/check" Operate "check" "Read the whole journal and report damage." &[] => CheckReport, system::check),
         look!("/openapi.json" LookAll "openapi" "This document." &[] => serde_json::Value, system::openapi),
         change!(post "/rebuild" Operate "rebuild" "Make all projections again from the log." Reason => 200 Rebuilt, system::rebuild),
-        Route { answers: (202, None), ..change!(post "/shutdown" Operate "shutdown" "End the daemon; sessions stay." Reason => 202 Reason, system::shutdown) },
+        ApiRoute { answers: (202, None), ..change!(post "/shutdown" Operate "shutdown" "End the daemon; sessions stay." Reason => 202 Reason, system::shutdown) },
         change!(post "/reload" Operate "reload" "Read the config file again and take up what can be taken up." Reason => 200 Reloaded, system::reload),
         change!(post "/gc" Operate "gc" "Remove what belongs to nothing; `dry_run` only counts." NewGc => 200 GcReport, journal::gc),
         look!("/worktree-setup" Operate "worktree_setup" "What the repository around a folder asks for in new worktrees, and whether that is allowed." &["workspace"] => WorktreeSetup, worktrees::get),
@@ -211,22 +211,22 @@ fn about_the_daemon() -> Vec<Route> {
         look!("/audit" LookAll "audit" "Stops, guidance and answers of all sessions, newest first." AUDIT => AuditPage, audit::list),
         look!("/tokens" Operate "list_tokens" "Tokens and what they may do." &[] => TokenList, system::list_tokens),
         change!(post "/tokens" Operate "new_token" "Make a token; it is shown once." NewToken => 201 TokenInfo, system::new_token),
-        Route { answers: (204, None), ..change!(delete "/tokens/{token}" Operate "revoke_token" "Revoke a token." Reason => 204 Reason, system::revoke_token) },
+        ApiRoute { answers: (204, None), ..change!(delete "/tokens/{token}" Operate "revoke_token" "Revoke a token." Reason => 204 Reason, system::revoke_token) },
     ]
 }
 
 #[rustfmt::skip]
-fn about_signing_in() -> Vec<Route> {
+fn about_signing_in() -> Vec<ApiRoute> {
     vec![
         look!("/me" Known "me" "Who is calling, and the bounds that hold here." &[] => Me, sign_in::me),
         change!(post "/sign-in/links" Operate "new_sign_in_link" "Make a link that signs a browser in, once." NewSignInLink => 201 SignInLink, sign_in::new_link),
         change!(post "/sign-in" Anyone "sign_in" "Sign a browser in with the code of a link; the answer sets a cookie." SignIn => 200 SignedIn, sign_in::sign_in),
-        Route { answers: (204, None), ..change!(post "/sign-out" LookAll "sign_out" "Revoke the token of the browser's cookie, and clear it." Reason => 204 Reason, sign_in::sign_out) },
+        ApiRoute { answers: (204, None), ..change!(post "/sign-out" LookAll "sign_out" "Revoke the token of the browser's cookie, and clear it." Reason => 204 Reason, sign_in::sign_out) },
     ]
 }
 
 #[rustfmt::skip]
-fn about_sessions() -> Vec<Route> {
+fn about_sessions() -> Vec<ApiRoute> {
     vec![
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
         stream!("/directory/stream" LookAll "directory_stream" "Sessions as they are and as they change: server-sent events or a WebSocket." LIST => DirectoryFrame, streams::directory),
@@ -253,7 +253,7 @@ fn about_sessions() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_turns() -> Vec<Route> {
+fn about_turns() -> Vec<ApiRoute> {
     vec![
         change!(post "/sessions/{id}/turns" Operate "start_turn" "Send a message: it starts a turn, waits, steers or interrupts." NewTurn => 201 TurnReceipt, turns::send),
         look!("/sessions/{id}/turns" Look "list_turns" "Its turns and what became of them, newest first." &["cursor", "limit"] => TurnList, turns::list),
@@ -269,7 +269,7 @@ fn about_turns() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_control() -> Vec<Route> {
+fn about_control() -> Vec<ApiRoute> {
     vec![
         change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 CancelReceipt, turns::cancel),
         change!(post "/sessions/{id}/stop" Operate "stop_session" "Ask it to stop, or raise the stop that is pending." NewStop => 202 Stopping, stops::stop),
@@ -283,7 +283,7 @@ fn about_control() -> Vec<Route> {
         change!(post "/sessions/{id}/checkpoints" Own "checkpoint_session" "Name this place in the log, and keep the workspace." Reason => 201 Outcome, snapshots::checkpoint),
         change!(post "/sessions/{id}/calls" Call "call_begins" "Before a tool call is carried out." NewCall => 200 CallAnswer, calls::begins),
         change!(post "/sessions/{id}/calls/end" Call "call_ends" "Before its answer goes out: what to put in front of it." CallEnded => 200 CallLead, calls::ends),
-        Route { answers: (204, None), ..change!(post "/sessions/{id}/calls/unsent" Call "call_unsent" "An answer did not get out; what it carried goes again." CallUnsent => 204 Reason, calls::unsent) },
+        ApiRoute { answers: (204, None), ..change!(post "/sessions/{id}/calls/unsent" Call "call_unsent" "An answer did not get out; what it carried goes again." CallUnsent => 204 Reason, calls::unsent) },
         change!(post "/sessions/{id}/subagents" Own "enlist_subagent" "The session of a subagent that works in this agent's own process, found by the agent's name for it or made." NewSubagent => 200 Subagent, subagents::enlist),
         look!("/sessions/{id}/family/{name}" Look "family_member" "Whether a name is this session's own, or that of a session below it." &[] => FamilyMember, subagents::family),
         look!("/sessions/{id}/mcp" Look "session_mcp" "Names of the MCP servers whose calls pass the gateway." &[] => McpNames, subagents::mcp_names),
@@ -292,7 +292,7 @@ fn about_control() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_agents() -> Vec<Route> {
+fn about_agents() -> Vec<ApiRoute> {
     vec![
         look!("/agents" LookAll "list_agents" "Agents that are configured, and those that are installed." &["versions"] => AgentList, agents::list),
         change!(post "/agents/{name}/check" Operate "check_agent" "Start an agent, greet it, and end it." Reason => 200 AgentCheck, agents::check),
@@ -308,19 +308,19 @@ fn about_agents() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_mcp() -> Vec<Route> {
+fn about_mcp() -> Vec<ApiRoute> {
     vec![
         look!("/mcp" LookAll "list_mcp" "MCP servers, and how they do." &[] => McpList, mcp::list),
         change!(post "/mcp/{server}/address" Operate "mcp_address" "Where a session reaches a server; without a session a new one is registered." NewMcpAddress => 200 McpAddress, mcp::address),
         change!(post "/mcp/{server}/check" Operate "check_mcp" "Start or reach a server, greet it, and count its tools." Reason => 200 McpCheck, mcp::check),
-        Route { base: "", ..change!(post "/mcp/{id}/{server}" Message "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, mcp::post) },
-        Route { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, mcp::listen) },
-        Route { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, mcp::close) },
+        ApiRoute { base: "", ..change!(post "/mcp/{id}/{server}" Message "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, mcp::post) },
+        ApiRoute { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, mcp::listen) },
+        ApiRoute { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, mcp::close) },
     ]
 }
 
 #[rustfmt::skip]
-fn about_attaching() -> Vec<Route> {
+fn about_attaching() -> Vec<ApiRoute> {
     vec![
         look!("/sessions/{id}/writer" Look "get_writer" "Who writes, of all that are attached." &[] => WriterView, writer::get),
         change!(post "/sessions/{id}/writer" Operate "claim_writer" "Become the writer, or ask the writer to hand over." NewWriter => 200 WriterAnswer, writer::claim),
@@ -334,7 +334,7 @@ const TASKS: &[&str] =
     &["plan", "parent", "reports_to", "worker", "session", "workspace", "state", "ended", "cursor", "limit"];
 
 #[rustfmt::skip]
-fn about_plans() -> Vec<Route> {
+fn about_plans() -> Vec<ApiRoute> {
     vec![
         look!("/plans" LookAll "list_plans" "Plans, newest first." &["workspace", "status", "archived"] => PlanList, plans::list),
         change!(post "/plans" Operate "new_plan" "Make a plan, with its tasks." NewPlanBody => 201 PlanView, plans::add),
@@ -350,7 +350,7 @@ fn about_plans() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_tasks() -> Vec<Route> {
+fn about_tasks() -> Vec<ApiRoute> {
     vec![
         look!("/tasks" LookAll "list_tasks" "A page of tasks, oldest first." TASKS => TaskPage, tasks::list),
         change!(post "/tasks" Operate "new_task" "Make a task." NewTask => 201 TaskView, tasks::add),
@@ -374,7 +374,7 @@ fn about_tasks() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_families() -> Vec<Route> {
+fn about_families() -> Vec<ApiRoute> {
     vec![
         change!(post "/sessions/{id}/report" Own "report_run" "What a run says of its task, with the token of that run." RunReport => 200 TaskView, mailbox::report),
         look!("/sessions/{id}/delegation" Look "delegation" "Level, depth, agents above and children below." &[] => Delegation, ids::delegation),
@@ -393,17 +393,17 @@ fn about_families() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_notifications() -> Vec<Route> {
+fn about_notifications() -> Vec<ApiRoute> {
     vec![
         look!("/metrics/continuity" LookAll "continuity" "How well people get back to their sessions: counts, rates, alerts." &[] => ContinuityReport, metrics::continuity),
         look!("/ops/metrics/session-continuity" LookAll "ops_continuity" "As `continuity`." &[] => ContinuityReport, metrics::continuity),
-        Route { base: "", answers: (200, None), ..look!("/metrics" LookAll "metrics" "All numbers, as Prometheus reads them." &[] => ContinuityReport, metrics::prometheus) },
+        ApiRoute { base: "", answers: (200, None), ..look!("/metrics" LookAll "metrics" "All numbers, as Prometheus reads them." &[] => ContinuityReport, metrics::prometheus) },
         look!("/notifications" LookAll "list_notifications" "A page of notifications, newest first; with `after`, what changed since." NOTIFICATIONS => NotificationPage, notifications::list),
         change!(post "/notifications/bulk" Operate "bulk_notifications" "Change all notifications that match." NotificationBulk => 200 NotificationBulkAnswer, notifications::bulk),
         change!(post "/notifications/purge" Operate "purge_notifications" "Take away those that were dismissed and are over." NotificationPurge => 200 NotificationsPurged, notifications::purge),
         look!("/notifications/{notification}" LookAll "get_notification" "One notification, and how its deliveries went." &[] => NotificationDetail, notifications::get),
         change!(patch "/notifications/{notification}" Operate "edit_notification" "Read, acknowledge, snooze or dismiss it." NotificationEdit => 200 Notification, notifications::edit),
-        Route { answers: (204, None), ..change!(delete "/notifications/{notification}" Operate "remove_notification" "Take one away that is over." Reason => 204 Reason, notifications::remove) },
+        ApiRoute { answers: (204, None), ..change!(delete "/notifications/{notification}" Operate "remove_notification" "Take one away that is over." Reason => 204 Reason, notifications::remove) },
         look!("/dashboard/notifications" LookAll "dashboard_notifications" "As `list_notifications`." NOTIFICATIONS => NotificationPage, notifications::list),
         change!(post "/dashboard/notifications/bulk" Operate "dashboard_bulk_notifications" "As `bulk_notifications`." NotificationBulk => 200 NotificationBulkAnswer, notifications::bulk),
         change!(patch "/dashboard/notifications/{notification}" Operate "dashboard_edit_notification" "As `edit_notification`." NotificationEdit => 200 Notification, notifications::edit),
@@ -411,7 +411,7 @@ fn about_notifications() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_flows() -> Vec<Route> {
+fn about_flows() -> Vec<ApiRoute> {
     vec![
         look!("/flows" LookAll "list_flows" "A page of flows, newest first." FLOWS => FlowList, flows::list),
         change!(post "/flows" Operate "begin_flow" "Have a plan worked through, or reviewed." NewFlowBody => 201 FlowView, flows::begin),
@@ -426,18 +426,18 @@ fn about_flows() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
-fn about_memory() -> Vec<Route> {
+fn about_memory() -> Vec<ApiRoute> {
     vec![
         look!("/memory" LookAll "list_memory" "What is remembered, newest first; with `query`, what is found, best first." MEMORY => MemoryPage, memory::list),
-        change!(post "/memory" Operate "add_memory" "Remember something; in a session's name, its policy judges it." NewMemory => 201 Entry, memory::add),
+        change!(post "/memory" Operate "add_memory" "Remember something; in a session's name, its policy judges it." NewMemory => 201 MemoryEntry, memory::add),
         look!("/memory/status" LookAll "memory_status" "How much is remembered, and how memory is." &[] => MemoryStatus, memory::status),
-        look!("/memory/export" LookAll "export_memory" "All of it as JSON lines." MEMORY_EXPORT => Entry, memory::export),
+        look!("/memory/export" LookAll "export_memory" "All of it as JSON lines." MEMORY_EXPORT => MemoryEntry, memory::export),
         change!(post "/memory/import" Operate "import_memory" "Take over entries as they are; the same ones again change nothing." MemoryImport => 200 Imported, memory::import),
         change!(post "/memory/forget" Operate "forget_memory" "Forget entries, by id or by what they have in common; `dry_run` only tells." Forget => 200 Forgotten, memory::forget),
-        look!("/memory/{memory}" LookAll "get_memory" "One entry." &[] => Entry, memory::get),
+        look!("/memory/{memory}" LookAll "get_memory" "One entry." &[] => MemoryEntry, memory::get),
         change!(delete "/memory/{memory}" Operate "forget_one_memory" "Forget an entry." Reason => 200 Forgotten, memory::forget_one),
         look!("/sessions/{id}/memory" Look "session_memory" "What a session sees of memory, as its policy has it." SESSION_MEMORY => MemoryPage, memory::of_session),
-        change!(post "/sessions/{id}/memory" Own "add_session_memory" "Remember something in a session's name." NewSessionMemory => 201 Entry, memory::add_to_session),
+        change!(post "/sessions/{id}/memory" Own "add_session_memory" "Remember something in a session's name." NewSessionMemory => 201 MemoryEntry, memory::add_to_session),
         look!("/sessions/{id}/memory-policy" Look "memory_policy" "What a session may remember, and what was refused." &[] => MemoryPolicyView, memory::policy),
         change!(patch "/sessions/{id}/memory-policy" Operate "set_memory_policy" "Change what a session may remember; those below are tightened with it." MemoryPolicyEdit => 200 MemoryPolicySet, memory::set_policy),
     ]
@@ -445,7 +445,7 @@ fn about_memory() -> Vec<Route> {
 
 /// The same things under the paths operations consoles know.
 #[rustfmt::skip]
-fn for_operations() -> Vec<Route> {
+fn for_operations() -> Vec<ApiRoute> {
     vec![
         look!("/ops/sessions" LookAll "ops_list_sessions" "As `list_sessions`." LIST => SessionPage, directory::list),
         look!("/ops/sessions/{id}" Look "ops_get_session" "As `get_session`." &[] => SessionDetail, directory::get),

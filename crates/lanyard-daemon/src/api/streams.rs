@@ -27,7 +27,7 @@ use crate::api::directory::{ListQuery, bounded, filter, with_runtime};
 use crate::api::right::{Frames, Right};
 use crate::hub::{BEAT, Changes, HEARTBEAT, Of, Over, control};
 use crate::problem::Problem;
-use crate::server::Place;
+use crate::server::ConnectionSlot;
 
 /// Sessions shown at the beginning.
 const LIMIT_DEFAULT: usize = 1_000;
@@ -42,7 +42,7 @@ const SEND_EVERY: Duration = Duration::from_millis(200);
 pub(super) async fn directory(
     State(app): State<Arc<App>>,
     Extension(right): Extension<Right>,
-    place: Option<Extension<Place>>,
+    place: Option<Extension<ConnectionSlot>>,
     headers: HeaderMap,
     uri: Uri,
     offered: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,

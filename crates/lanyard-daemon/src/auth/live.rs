@@ -14,7 +14,7 @@ const SESSIONS_MAX: usize = 65_536;
 /// Live runs by session; clones share the table. Written by the engine after each commit, read by every request.
 #[derive(Debug, Clone)]
 pub struct LiveRuns {
-    held: Arc<RwLock<HashMap<SessionId, Entry>>>,
+    held: Arc<RwLock<HashMap<SessionId, LiveEntry>>>,
     /// Sessions deleted under this daemon.
     gone: Arc<RwLock<HashSet<SessionId>>>,
     ended: Arc<watch::Sender<u64>>,
@@ -22,7 +22,7 @@ pub struct LiveRuns {
 
 /// What is known of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Entry {
+enum LiveEntry {
     /// Being read from the journal. The engine may know it sooner, and is right then.
     Reading,
     Known(Option<RunId>),
@@ -38,8 +38,8 @@ impl LiveRuns {
     /// Whether a run is its session's live one; nothing where that has to be read.
     pub(crate) fn is_live(&self, session: SessionId, run: RunId) -> Option<bool> {
         match self.held.read().get(&session) {
-            Some(Entry::Known(live)) => Some(*live == Some(run)),
-            Some(Entry::Reading) | None => None,
+            Some(LiveEntry::Known(live)) => Some(*live == Some(run)),
+            Some(LiveEntry::Reading) | None => None,
         }
     }
 
@@ -49,16 +49,16 @@ impl LiveRuns {
         if held.len() >= SESSIONS_MAX {
             held.clear();
         }
-        held.entry(session).or_insert(Entry::Reading);
+        held.entry(session).or_insert(LiveEntry::Reading);
     }
 
     /// What the journal says.
     pub(crate) fn read(&self, session: SessionId, run: Option<RunId>) -> Option<RunId> {
         let mut held = self.held.write();
         match held.get_mut(&session) {
-            Some(Entry::Known(known)) => *known,
-            Some(entry @ Entry::Reading) => {
-                *entry = Entry::Known(run);
+            Some(LiveEntry::Known(known)) => *known,
+            Some(entry @ LiveEntry::Reading) => {
+                *entry = LiveEntry::Known(run);
                 run
             }
             None => run,
@@ -67,7 +67,7 @@ impl LiveRuns {
 
     /// What is so after a commit. Sessions whose tokens never came by are not kept, and need not be.
     pub(crate) fn set(&self, session: SessionId, run: Option<RunId>) {
-        let now = Entry::Known(run);
+        let now = LiveEntry::Known(run);
         let held = self.held.read().get(&session).copied();
         if held.is_none_or(|held| held == now) {
             return;

@@ -14,7 +14,7 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Gateway, RelayContext, ToolContext};
 use crate::memory::{Memory, MemoryContext};
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use crate::storage::StorageContext;
 use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
@@ -57,7 +57,7 @@ impl<'a> Common<'a> {
         memory: Memory,
         (gateway, record): (Gateway, CallRecording),
         families: &Families,
-        (trees, checkpoints, notifications): (&OwnTrees, &CheckpointStore, &Notifications),
+        (trees, checkpoints, notifications): (&OwnTrees, &CheckpointStore, &NotificationHandle),
     ) -> Contexts {
         let memories = self.memory(memory);
         let mcp = self.relay(gateway, families, &memories, record);
@@ -108,7 +108,7 @@ impl<'a> Common<'a> {
         gateway: &Arc<Gateway>,
         trees: &OwnTrees,
         checkpoints: &CheckpointStore,
-        notifications: &Notifications,
+        notifications: &NotificationHandle,
     ) -> Arc<StorageContext> {
         Arc::new(StorageContext {
             engine: self.engine.clone(),

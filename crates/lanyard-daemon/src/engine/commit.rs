@@ -7,7 +7,7 @@ use lanyard_core::session::{
     TurnStep, react,
 };
 use lanyard_core::{Actor, Cause, Session, SessionId};
-use lanyard_store::{AppendError, Durability, Entry};
+use lanyard_store::{AppendError, Durability, EventEntry};
 
 use crate::engine::draft::Draft;
 use crate::engine::worker::Worker;
@@ -101,7 +101,7 @@ impl Worker {
     }
 
     fn stage_entry(&mut self, envelope: &Envelope, body: Bytes) {
-        let entry = Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
+        let entry = EventEntry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
         self.draft.batch.entries.push(entry);
         self.draft.batch.turns.extend(TurnStep::of(envelope));
     }

@@ -78,7 +78,7 @@ impl Owner {
             (None, Some(name)) => {
                 let (place, plan) = plans::find(&*self.tools.store, name, new.workspace.as_deref())?;
                 if plan.archived {
-                    return Err(lanyard_core::paper::Refusal::Archived.into());
+                    return Err(lanyard_core::paper::PaperRefusal::Archived.into());
                 }
                 Some((plan.id, place))
             }

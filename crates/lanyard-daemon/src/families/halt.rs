@@ -6,7 +6,7 @@ use lanyard_core::paper::PlanStatus;
 use lanyard_core::session::{Command, InboxChange, PauseReason, StateName, StopScope};
 use lanyard_core::task::{MailTo, TaskCommand};
 use lanyard_core::{SessionId, TaskId};
-use lanyard_store::{Filter, Place, Store, StoreError};
+use lanyard_store::{Filter, PaperKey, Store, StoreError};
 
 use crate::engine::{Ask, Halted};
 use crate::families::find::Named;
@@ -24,7 +24,7 @@ pub(crate) struct Stopped {
     pub(crate) sessions: Vec<SessionId>,
 }
 
-fn place() -> Place {
+fn place() -> PaperKey {
     shelf::place("families", "", "halt")
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lanyard_core::task::health::Remedy;
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
-    BaseConflict, Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState,
-    WorkerKind, decide,
+    BaseConflict, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEnding, TaskEvent, TaskRefusal,
+    TaskState, WorkerKind, decide,
 };
 use lanyard_core::{Actor, MailId, SessionId, TaskId, WorkerId};
 use lanyard_store::Store;
@@ -311,7 +311,7 @@ impl Owner {
             TaskEvent::Remedied { remedy: Remedy::Restart, why, turns }
         } else {
             let reason = Some(format!("its agent was lost {} times: {why}", task.remedies.restarts + 1));
-            TaskEvent::EndAsked { ending: Ending::Fail, reason }
+            TaskEvent::EndAsked { ending: TaskEnding::Fail, reason }
         };
         self.write(id, event, &actor);
     }
@@ -322,7 +322,7 @@ impl Owner {
         tracing::error!(task = %id, why, "a task is given up");
         let actor = Actor::system("families");
         if task.ending.is_none() {
-            let event = TaskEvent::EndAsked { ending: Ending::Fail, reason: Some(why) };
+            let event = TaskEvent::EndAsked { ending: TaskEnding::Fail, reason: Some(why) };
             return self.write(id, event, &actor);
         }
         // Ending it failed too; record the end anyway.

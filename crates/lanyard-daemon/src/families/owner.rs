@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use lanyard_core::redact::Scope;
+use lanyard_core::redact::RedactionScope;
 use lanyard_core::task::mail::admit;
 use lanyard_core::task::{
-    Kin, Mail, MailFrom, MailTo, SeenSession, Task, TaskEnvelope, TaskEvent, TaskState, Want, observe, want,
+    Kin, Mail, MailFrom, MailTo, SeenSession, Task, TaskEnvelope, TaskEvent, TaskState, TaskWant, observe,
+    want,
 };
 use lanyard_core::{Actor, MailId, PlanId, SessionId, TaskId, Timestamp};
 use lanyard_store::{MailFilter, StoreError, TaskFilter, WorkBatch};
@@ -301,7 +302,7 @@ impl Owner {
     }
 
     /// The value without its secrets. A value that cannot be redacted drops the round.
-    fn redacted<T: Serialize + DeserializeOwned>(&mut self, value: T, scope: Scope) -> Option<T> {
+    fn redacted<T: Serialize + DeserializeOwned>(&mut self, value: T, scope: RedactionScope) -> Option<T> {
         match self.tools.engine.stats.redaction.event(value, scope) {
             Ok(value) => Some(value),
             Err(defect) => {
@@ -477,7 +478,7 @@ impl Owner {
             return;
         }
         let Some(want) = want(task, seen) else { return };
-        if want == Want::Restart {
+        if want == TaskWant::Restart {
             return self.restart_or_fail(id, seen.map_or(0, |seen| seen.turns));
         }
         let parent = self.parent_session(id);

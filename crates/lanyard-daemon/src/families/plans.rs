@@ -29,8 +29,8 @@ impl From<Refused> for FamilyError {
     }
 }
 
-impl From<lanyard_core::paper::Refusal> for FamilyError {
-    fn from(refusal: lanyard_core::paper::Refusal) -> Self {
+impl From<lanyard_core::paper::PaperRefusal> for FamilyError {
+    fn from(refusal: lanyard_core::paper::PaperRefusal) -> Self {
         Refused::from(refusal).into()
     }
 }

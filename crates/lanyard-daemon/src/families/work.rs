@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lanyard_core::paper::{Bounds, Brief, instructions};
 use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
 use lanyard_core::task::{
-    BaseConflict, Captured, TASK_SOURCE, Task, TaskState, Tree, Want, WorkerKind, branch_name, schedule,
+    BaseConflict, Captured, TASK_SOURCE, Task, TaskState, TaskWant, Tree, WorkerKind, branch_name, schedule,
 };
 use lanyard_core::text::{self, NAME_CHARS_MAX};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
@@ -52,35 +52,35 @@ pub(super) struct Settled {
     pub(super) left: Left,
 }
 
-pub(super) async fn carry_out(tools: &Tools, task: &Task, want: Want, parent: Option<SessionId>) -> Done {
+pub(super) async fn carry_out(tools: &Tools, task: &Task, want: TaskWant, parent: Option<SessionId>) -> Done {
     let (Some(session), Some(worker)) = (task.session, task.worker) else {
         return Done::Failed { why: "it was not deployed".to_owned(), for_good: true };
     };
     failpoint::hit("families_before_act");
     let done = match want {
-        Want::Create => create(tools, task, session, worker, parent).await,
-        Want::Prompt { first } => prompt(tools, task, session, parent, first).await,
-        Want::CancelTurn => {
+        TaskWant::Create => create(tools, task, session, worker, parent).await,
+        TaskWant::Prompt { first } => prompt(tools, task, session, parent, first).await,
+        TaskWant::CancelTurn => {
             let why =
                 if task.state == TaskState::Paused { "its task was paused" } else { "it is begun again" };
             let reason = Some(why.to_owned());
             command(tools, task, session, Command::CancelTurn { reason }, None).await
         }
-        Want::Stop { now } => {
+        TaskWant::Stop { now } => {
             let reason = task.reason.as_deref().map(as_reason);
             let stop = Command::Stop { reason, scope: StopScope::Subtree, now };
             command(tools, task, session, stop, None).await
         }
-        Want::EndSession { completed: true } => {
+        TaskWant::EndSession { completed: true } => {
             let reason = task.result.as_ref().map(|result| as_reason(&result.summary));
             command(tools, task, session, Command::Complete { reason }, None).await
         }
-        Want::EndSession { completed: false } => {
+        TaskWant::EndSession { completed: false } => {
             let reason = task.reason.as_deref().map(as_reason);
             command(tools, task, session, Command::Fail { reason }, None).await
         }
-        Want::Settle { state, reason } => settle(tools, task, session, state, reason).await,
-        Want::Restart => Done::Asked,
+        TaskWant::Settle { state, reason } => settle(tools, task, session, state, reason).await,
+        TaskWant::Restart => Done::Asked,
     };
     failpoint::hit("families_after_act");
     done
@@ -253,7 +253,7 @@ fn first_words(
     task: &Task,
     session: SessionId,
     parent: Option<SessionId>,
-) -> Result<String, lanyard_core::paper::Refusal> {
+) -> Result<String, lanyard_core::paper::PaperRefusal> {
     if task.spec.kind == WorkerKind::Chat {
         return Ok(task.spec.prompt.clone());
     }
@@ -269,7 +269,7 @@ fn first_words(
         session,
         parent,
         nonce: &nonce,
-        caller: instructions::Caller::ByConnection,
+        caller: instructions::CallAttribution::ByConnection,
         agent: task.agent(),
         bounds: &bounds,
         may_spawn: task.spec.may_spawn,

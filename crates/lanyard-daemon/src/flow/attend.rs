@@ -2,8 +2,8 @@
 //! down before, so that it is done once however often it is tried.
 
 use lanyard_core::flow::{
-    Conclusion, FailKind, FlowEvent, FlowState, Invocation, Progress, Role, Spent, Stage, conclude, prompt,
-    verdict,
+    Conclusion, FailKind, FlowEvent, FlowRole, FlowState, Invocation, Progress, Spent, Stage, conclude,
+    prompt, verdict,
 };
 use lanyard_core::session::{
     ActiveTurn, Command, Delivery, InboxChange, Message, NewSession, Refusal, State, StateName, TurnStatus,
@@ -23,7 +23,7 @@ impl Driver {
     /// Writes down who is to work, before anybody does.
     pub(super) async fn invoke(
         &mut self,
-        role: Role,
+        role: FlowRole,
         session: Option<SessionId>,
         fork_of: Option<SessionId>,
         guidance: Option<String>,
@@ -184,13 +184,13 @@ impl Driver {
     async fn completed(&mut self, invocation: &Invocation, said: &str) -> Result<Next, FlowError> {
         let read = match (invocation.stage, invocation.role) {
             (Stage::Work, _) => return self.ask_for(Stage::Summary, None).await,
-            (Stage::Summary | Stage::Repair, Role::Author) => {
+            (Stage::Summary | Stage::Repair, FlowRole::Author) => {
                 match verdict::author(said, self.flow.needs_commit()) {
                     Ok(status) => self.checked(status).await?.map(Conclusion::Author),
                     Err(fault) => Err(fault),
                 }
             }
-            (Stage::Summary | Stage::Repair, Role::Reviewer) => {
+            (Stage::Summary | Stage::Repair, FlowRole::Reviewer) => {
                 verdict::verdict(said).map(Conclusion::Verdict)
             }
         };

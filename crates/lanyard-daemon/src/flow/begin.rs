@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lanyard_api::agents::naming::AgentRefusal;
 use lanyard_core::Record as _;
-use lanyard_core::flow::plan::{self, PlanText};
+use lanyard_core::flow::plan::{self, FlowPlanText};
 use lanyard_core::flow::{
     Asking, Flow, FlowEnvelope, FlowKind, FlowRefusal, FlowSettings, NewFlow, Phase, PhaseState, create,
 };
@@ -16,7 +16,7 @@ use lanyard_store::{FlowBatch, FlowFilter};
 
 use crate::engine::AskError;
 use crate::flow::plan_lock::PlanLock;
-use crate::flow::{FlowError, Flows, OPEN_MAX, bad};
+use crate::flow::{FlowError, FlowHandle, OPEN_MAX, bad};
 use lanyard_base::failpoint;
 
 /// Flows of one plan that are looked through for a repeat of a request.
@@ -39,7 +39,7 @@ pub(crate) struct Beginning {
     pub(crate) request: Option<(String, String)>,
 }
 
-impl Flows {
+impl FlowHandle {
     pub(crate) async fn begin(&self, asked: Beginning, by: Actor) -> Result<Flow, FlowError> {
         let _one = self.0.beginning.lock().await;
         let plan = absolute("plan", &asked.plan)?;
@@ -199,7 +199,7 @@ fn workspace(asked: Option<&str>, plan: &Path) -> Result<String, FlowError> {
 }
 
 /// The plan's phases; those before `from` are skipped, as are those that are done.
-fn phases(read: &PlanText, from: Option<&str>) -> Result<Vec<Phase>, FlowError> {
+fn phases(read: &FlowPlanText, from: Option<&str>) -> Result<Vec<Phase>, FlowError> {
     let named = |from: &str| {
         let by_number = from.parse::<usize>().ok().filter(|number| (1..=read.phases.len()).contains(number));
         let by_title = || read.phases.iter().position(|phase| phase.title.eq_ignore_ascii_case(from.trim()));

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lanyard_core::Record as _;
 use lanyard_core::flow::{
-    Choice, Due, Flow, FlowCommand, FlowEnvelope, FlowEvent, FlowKind, FlowRefusal, FlowState, Looked, Want,
-    cut_off, decide, due, want,
+    Choice, Due, Flow, FlowCommand, FlowEnvelope, FlowEvent, FlowKind, FlowRefusal, FlowState, FlowWant,
+    Looked, cut_off, decide, due, want,
 };
 use lanyard_core::session::Command;
 use lanyard_core::{Actor, SessionId, TurnId};
@@ -17,7 +17,7 @@ use crate::flow::check::Running;
 use crate::flow::hooks::Hooks;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
-use crate::flow::{FlowError, Flows, Order, Tools, look, place};
+use crate::flow::{FlowError, FlowHandle, Order, Tools, look, place};
 use crate::redaction::of_flow;
 use lanyard_base::failpoint;
 
@@ -25,7 +25,7 @@ use lanyard_base::failpoint;
 const TICK: Duration = Duration::from_secs(1);
 
 pub(super) struct Driver {
-    pub(super) flows: Flows,
+    pub(super) flows: FlowHandle,
     pub(super) tools: Arc<Tools>,
     pub(super) flow: Flow,
     orders: mpsc::Receiver<Order>,
@@ -54,7 +54,12 @@ pub(super) enum Next {
 }
 
 impl Driver {
-    pub(super) fn new(flows: Flows, flow: Flow, orders: mpsc::Receiver<Order>, poke: Arc<Notify>) -> Self {
+    pub(super) fn new(
+        flows: FlowHandle,
+        flow: Flow,
+        orders: mpsc::Receiver<Order>,
+        poke: Arc<Notify>,
+    ) -> Self {
         let tools = flows.0.tools.clone();
         let hooks = Hooks::new(&flow);
         Self {
@@ -184,26 +189,26 @@ impl Driver {
         let tree = self.wants_tree().await;
         let want = want(&self.flow, tree);
         // While all work is halted a flow begins nothing; it looks again each tick.
-        let begins = matches!(want, Want::MakeTree | Want::Invoke { .. } | Want::Check { .. });
+        let begins = matches!(want, FlowWant::MakeTree | FlowWant::Invoke { .. } | FlowWant::Check { .. });
         if begins && self.tools.engine.halting.is_on() {
             return Ok(Next::Wait);
         }
         match want {
-            Want::MakeTree => self.make_tree().await,
-            Want::Invoke { session, fork_of, guidance, role } => {
+            FlowWant::MakeTree => self.make_tree().await,
+            FlowWant::Invoke { session, fork_of, guidance, role } => {
                 self.invoke(role, session, fork_of, guidance).await
             }
-            Want::Attend => self.attend().await,
-            Want::Check { place } => self.begin_check(place).await,
-            Want::AttendCheck => self.attend_check().await,
-            Want::CutOff => {
+            FlowWant::Attend => self.attend().await,
+            FlowWant::Check { place } => self.begin_check(place).await,
+            FlowWant::AttendCheck => self.attend_check().await,
+            FlowWant::CutOff => {
                 let events = cut_off(&self.flow, self.tools.fresh());
                 self.write(events, &Actor::system("flow")).await?;
                 Ok(Next::Again)
             }
-            Want::Answer => Ok(Next::Wait),
-            Want::Settle => self.settle().await,
-            Want::Nothing => Ok(Next::Over),
+            FlowWant::Answer => Ok(Next::Wait),
+            FlowWant::Settle => self.settle().await,
+            FlowWant::Nothing => Ok(Next::Over),
         }
     }
 

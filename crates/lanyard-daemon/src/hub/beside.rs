@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use lanyard_core::redact::Scope;
+use lanyard_core::redact::RedactionScope;
 use lanyard_core::{SessionId, TurnId};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -92,7 +92,7 @@ impl Hub {
         let text = preview.text;
         let redacted = self.redactor().map(|redactor| {
             let text = &text[..redactor.shown(text)];
-            redactor.redacted(text, Scope::All).map_or_else(|| text.to_owned(), |(clean, _)| clean)
+            redactor.redacted(text, RedactionScope::All).map_or_else(|| text.to_owned(), |(clean, _)| clean)
         });
         let shown = Preview { text: redacted.as_deref().unwrap_or(text), ..*preview };
         topic.ring().preview.put(control("preview", &shown));

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::hub::beside::{BEAT, Beside, resync};
 use crate::hub::ring::Next;
-use crate::hub::{Place, Want, frame};
+use crate::hub::{ReaderWant, TopicPlace, frame};
 use crate::wire;
 
 /// Events read from the journal at a time: fewer after a page that was large, more after one that was small. That
@@ -25,9 +25,9 @@ const PAGE_BYTES_LARGE: usize = 256 * 1024;
 const PAGE_BYTES_SMALL: usize = 64 * 1024;
 
 /// The body of an SSE response.
-pub struct Reader {
+pub struct EventReader {
     store: Arc<dyn Store>,
-    place: Place,
+    place: TopicPlace,
     session: SessionId,
     /// The last position that was sent.
     cursor: u64,
@@ -41,7 +41,7 @@ pub struct Reader {
     ended: bool,
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for EventReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader")
             .field("session", &self.session)
@@ -50,14 +50,18 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-impl Reader {
+impl EventReader {
     /// A stream of everything after `cursor`, for as long as the client stays. `head` is the end of the log as it was
     /// after the place was taken: what is committed in between is in both, and never in neither.
     #[must_use]
-    pub fn new(place: Place, store: Arc<dyn Store>, cursor: u64, head: u64) -> Self {
+    pub fn new(place: TopicPlace, store: Arc<dyn Store>, cursor: u64, head: u64) -> Self {
         let (session, beats, beside) = {
             let ring = place.topic.ring();
-            (place.topic.session, ring.beats, (place.want == Want::All).then(|| Beside::from_now(&ring)))
+            (
+                place.topic.session,
+                ring.beats,
+                (place.want == ReaderWant::All).then(|| Beside::from_now(&ring)),
+            )
         };
         let mut reader = Self {
             store,
@@ -192,7 +196,7 @@ fn after(first: Option<Bytes>, frames: Bytes) -> Bytes {
     }
 }
 
-impl Body for Reader {
+impl Body for EventReader {
     type Data = Bytes;
     type Error = StoreError;
 

@@ -17,8 +17,8 @@ use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble, whole};
 use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::once::{self, Before};
-use crate::mcp::pass::{self, Entry};
-use crate::mcp::seat::Seat;
+use crate::mcp::pass::{self, CallEntry};
+use crate::mcp::seat::McpSession;
 use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Upstream};
 use crate::mcp::work::{Aim, Work};
 use crate::mcp::{http, inquiry, old, own, rpc, stdio, translate, up};
@@ -30,7 +30,7 @@ use crate::server::patience;
 pub(super) struct Visit {
     pub(super) context: Arc<RelayContext>,
     pub(super) session: Option<SessionId>,
-    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) seat: Option<Arc<McpSession>>,
     pub(super) headers: HeaderMap,
     proof: RunProof,
 }
@@ -99,7 +99,7 @@ impl Visit {
 }
 
 /// What an earlier daemon knew of the client.
-async fn remembered(context: &RelayContext, session: SessionId, server: &str, seat: &Seat) {
+async fn remembered(context: &RelayContext, session: SessionId, server: &str, seat: &McpSession) {
     if let Some(client) = context.gateway.book.find(Some(session), server, "client").await {
         seat.introduce(&client);
     }
@@ -147,9 +147,9 @@ async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body
     if work.aim == Aim::Call {
         server.counted();
         match pass::enter(&visit.context, &server.name, envelope, &body, None, &mut work).await {
-            Entry::Goes(None) => {}
-            Entry::Goes(Some(changed)) => body = changed,
-            Entry::Answered(result) => {
+            CallEntry::Goes(None) => {}
+            CallEntry::Goes(Some(changed)) => body = changed,
+            CallEntry::Answered(result) => {
                 return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
             }
         }
@@ -393,9 +393,9 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
             envelope.arguments().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let compliance = own::compliance(&envelope.tool().unwrap_or_default(), &arguments);
         match pass::enter(&visit.context, OWN_SERVER, envelope, &body, compliance, &mut work).await {
-            Entry::Goes(None) => {}
-            Entry::Goes(Some(changed)) => body = changed,
-            Entry::Answered(result) => {
+            CallEntry::Goes(None) => {}
+            CallEntry::Goes(Some(changed)) => body = changed,
+            CallEntry::Answered(result) => {
                 return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
             }
         }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::http_endpoint::{Lent, Outgoing, Trouble};
 use crate::mcp::Gateway;
 use crate::mcp::rpc;
-use crate::mcp::seat::Seat;
+use crate::mcp::seat::McpSession;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::translate;
 use crate::mcp::work::Work;
@@ -129,7 +129,7 @@ pub(super) async fn returned(
 }
 
 /// The stream a client opens for what belongs to none of its requests.
-pub(super) fn streamed(answer: Response<Lent>, seat: Option<Arc<Seat>>, gateway: &Gateway) -> Response {
+pub(super) fn streamed(answer: Response<Lent>, seat: Option<Arc<McpSession>>, gateway: &Gateway) -> Response {
     let (parts, body) = answer.into_parts();
     let (pieces, stream) = tokio::sync::mpsc::channel(sse::FRAMES_MAX);
     tokio::spawn(sse::listen(body, seat, pieces, gateway.closing()));

@@ -17,7 +17,7 @@ use crate::mcp::envelope::{Envelope, Said};
 use crate::mcp::http::Talk;
 use crate::mcp::input;
 use crate::mcp::rpc::{self, Piece};
-use crate::mcp::seat::Seat;
+use crate::mcp::seat::McpSession;
 use crate::mcp::server::Server;
 use crate::mcp::work::Work;
 
@@ -39,7 +39,7 @@ pub(super) fn may_ask(envelope: &Envelope<'_>) -> bool {
 #[derive(Debug)]
 struct Call {
     server: Arc<Server>,
-    seat: Arc<Seat>,
+    seat: Arc<McpSession>,
     headers: HeaderMap,
     /// Dressed as the server wants it.
     message: String,
@@ -83,7 +83,7 @@ fn asks(answer: &Bytes) -> Option<Asked> {
 pub(super) async fn follow(
     visit: &Visit,
     server: &Arc<Server>,
-    seat: &Arc<Seat>,
+    seat: &Arc<McpSession>,
     request: (HeaderMap, Bytes),
     answer: Response<Lent>,
     work: Work,
@@ -262,10 +262,10 @@ impl Call {
 }
 
 /// A question on its way to the client; dropped, nobody waits for its answer.
-struct Question<'a>(String, oneshot::Receiver<Bytes>, &'a Seat);
+struct Question<'a>(String, oneshot::Receiver<Bytes>, &'a McpSession);
 
 impl<'a> Question<'a> {
-    fn new(seat: &'a Seat) -> Option<Self> {
+    fn new(seat: &'a McpSession) -> Option<Self> {
         let id = json::quoted(&format!("lanyard-ask-{:016x}", fastrand::u64(..)));
         let answer = seat.ask(&id)?;
         Some(Self(id, answer, seat))

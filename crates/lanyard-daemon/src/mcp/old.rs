@@ -19,7 +19,7 @@ use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, LEGACY, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, Said};
 use crate::mcp::http::{self, Talk};
-use crate::mcp::seat::Seat;
+use crate::mcp::seat::McpSession;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::translate::{self, Modern};
 use crate::mcp::work::Work;
@@ -64,7 +64,7 @@ impl Old {
 }
 
 /// The connection of this seat, where the server is known to want one.
-pub(super) async fn known(visit: &Visit) -> Option<(Arc<Seat>, Arc<Old>)> {
+pub(super) async fn known(visit: &Visit) -> Option<(Arc<McpSession>, Arc<Old>)> {
     let seat = visit.seat.clone()?;
     let old = seat.old.lock().await.clone()?;
     Some((seat, old))
@@ -166,7 +166,7 @@ async fn greeted(
     server: &Server,
     upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
-    seat: &Seat,
+    seat: &McpSession,
     lost: Option<&Arc<Old>>,
 ) -> Result<Arc<Old>, Trouble> {
     // Held over the greeting: whoever comes meanwhile uses the same connection.
@@ -212,7 +212,7 @@ pub(super) async fn request(
     envelope: &Envelope<'_>,
     body: &Bytes,
     mut work: Work,
-    (seat, mut old): (Arc<Seat>, Arc<Old>),
+    (seat, mut old): (Arc<McpSession>, Arc<Old>),
 ) -> Response {
     work.completes = true;
     if envelope.method() == "server/discover" {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use lanyard_api::annotate::json;
 use lanyard_core::{Session, SessionId, Timestamp};
-use lanyard_store::{Place, Put, Store, StoreError};
+use lanyard_store::{PaperKey, Put, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::RelayContext;
@@ -60,7 +60,7 @@ pub(super) enum Before {
 /// A call that is being carried out.
 pub(super) struct Ticket {
     store: Arc<dyn Store>,
-    place: Place,
+    place: PaperKey,
     at: usize,
     now: Timestamp,
 }
@@ -85,7 +85,7 @@ pub(super) async fn look(
         let Some(loaded) = store.load(session)? else { return Ok(None) };
         let Some((turn, run)) = place_in_work(&loaded.session) else { return Ok(None) };
         let key = blake3::hash(format!("{turn}\0{call}").as_bytes()).to_hex().to_string();
-        let place = Place { kind: KIND.to_owned(), workspace: session.to_string(), key };
+        let place = PaperKey { kind: KIND.to_owned(), workspace: session.to_string(), key };
         for _ in 0..TRIES_MAX {
             let (mut sheet, version) = read(&*store, &place)?;
             let step = sheet.make(run);
@@ -155,7 +155,7 @@ fn fingerprint(server: &str, tool: &str, arguments: &str) -> Option<String> {
     Some(format!("{server}\0{tool}\0{arguments}"))
 }
 
-fn read(store: &dyn Store, place: &Place) -> Result<(Sheet, u64), StoreError> {
+fn read(store: &dyn Store, place: &PaperKey) -> Result<(Sheet, u64), StoreError> {
     let paper = store.paper(place)?;
     let sheet = paper.as_ref().and_then(|paper| serde_json::from_str(&paper.body).ok());
     Ok((sheet.unwrap_or_default(), paper.map_or(0, |paper| paper.version)))

@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 
 use crate::mcp::ToolContext;
 use crate::tool_refusal::Refused;
-use caller::Caller;
+use caller::ToolCaller;
 
 /// The name no other server may have.
 pub(crate) const NAME: &str = "lanyard";
@@ -134,8 +134,8 @@ fn info() -> Value {
 /// What an agent has to know, for the connection it has.
 fn told(session: Option<SessionId>) -> String {
     instructions::full(match session {
-        Some(_) => instructions::Caller::ByConnection,
-        None => instructions::Caller::ByArgument,
+        Some(_) => instructions::CallAttribution::ByConnection,
+        None => instructions::CallAttribution::ByArgument,
     })
 }
 
@@ -186,7 +186,7 @@ async fn call(app: &Arc<ToolContext>, session: Option<SessionId>, params: &Value
 }
 
 async fn run(app: &Arc<ToolContext>, session: Option<SessionId>, name: &str, arguments: Value) -> Told {
-    let caller = Caller::of(app, session).await?;
+    let caller = ToolCaller::of(app, session).await?;
     match name {
         workspace::NAME => workspace::call(&caller, args::parse(arguments)?).await,
         agent::NAME => agent::call(&caller, args::parse(arguments)?).await,

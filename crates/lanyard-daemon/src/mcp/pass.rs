@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::engine::AskError;
 use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, HINT, Thread};
-use crate::mcp::seat::{Known, Seat};
+use crate::mcp::seat::{Known, McpSession};
 use crate::mcp::work::{Passing, Work, said};
 
 /// Characters of a tool's name and of a call's id that are kept.
@@ -19,7 +19,7 @@ const NAME_CHARS_MAX: usize = 256;
 
 /// What becomes of a call.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum CallEntry {
     /// It goes on with this body, where it was changed.
     Goes(Option<Bytes>),
     /// It is answered with this result and not carried out.
@@ -34,18 +34,18 @@ pub(super) async fn enter(
     body: &Bytes,
     compliance: Option<Compliance>,
     work: &mut Work,
-) -> Entry {
+) -> CallEntry {
     let hint = envelope.hint();
     let (session, proof) = match whose(context, work, envelope, hint.as_deref()).await {
         Ok(Some(found)) => found,
         // A call of no known session passes; without a name in it, byte for byte.
-        Ok(None) => return Entry::Goes(unnamed(hint.as_deref(), body, envelope)),
+        Ok(None) => return CallEntry::Goes(unnamed(hint.as_deref(), body, envelope)),
         Err(Mismatch(named)) => {
             let what = format!(
                 "session_mismatch: this address belongs to another session than `{named}`. \
                  Leave `{HINT}` out; the address says who you are."
             );
-            return Entry::Answered(annotate::failure(&what, work.modern));
+            return CallEntry::Answered(annotate::failure(&what, work.modern));
         }
     };
     let tool = envelope.tool().unwrap_or_default();
@@ -66,7 +66,7 @@ pub(super) async fn enter(
         // Whatever the session does by now, this run does nothing for it.
         Ok(Passage::Go) if work.proof.spent => {
             let what = "run_ended: the run this token was made for has ended. End your work.";
-            return Entry::Answered(annotate::failure(what, work.modern));
+            return CallEntry::Answered(annotate::failure(what, work.modern));
         }
         Ok(Passage::Go) => {
             person.remember(None);
@@ -79,7 +79,7 @@ pub(super) async fn enter(
             Some(stop)
         }
         Err(AskError::Unknown(_) | AskError::Deleted(_)) => {
-            return Entry::Goes(unnamed(hint.as_deref(), body, envelope));
+            return CallEntry::Goes(unnamed(hint.as_deref(), body, envelope));
         }
         Err(error) => {
             // A sick journal must not hold up work, and must not let a stopped agent go on either.
@@ -89,9 +89,9 @@ pub(super) async fn enter(
     };
     if let Some(stop) = stop {
         let is_error = stop.level == StopLevel::Terminated;
-        return Entry::Answered(annotate::refusal(&stop.text(session), is_error, work.reader(&tool)));
+        return CallEntry::Answered(annotate::refusal(&stop.text(session), is_error, work.reader(&tool)));
     }
-    Entry::Goes(unnamed(hint.as_deref(), body, envelope))
+    CallEntry::Goes(unnamed(hint.as_deref(), body, envelope))
 }
 
 /// The body without the session's name, where it has one: the server never sees it, known or not.
@@ -158,7 +158,7 @@ async fn whose(
 }
 
 /// The session of this name, if it is the seat's own or one of the family below it.
-async fn relative(context: &Arc<RelayContext>, seat: &Arc<Seat>, name: &str) -> Option<SessionId> {
+async fn relative(context: &Arc<RelayContext>, seat: &Arc<McpSession>, name: &str) -> Option<SessionId> {
     match seat.hint(name) {
         Known::As(session) => return Some(session),
         Known::Nobody => return None,

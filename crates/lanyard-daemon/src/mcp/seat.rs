@@ -64,7 +64,7 @@ pub(super) enum Known {
 
 /// A session's use of one server.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct McpSession {
     pub(super) person: Arc<Person>,
     client: RwLock<Option<Taste>>,
     /// Tools that promise a structured result; nothing while no list was seen.
@@ -79,7 +79,7 @@ pub(super) struct Seat {
     asked: Mutex<HashMap<String, oneshot::Sender<Bytes>>>,
 }
 
-impl Seat {
+impl McpSession {
     pub(super) fn session(&self) -> SessionId {
         self.person.bound.session()
     }
@@ -165,7 +165,7 @@ impl Seat {
 #[derive(Debug, Default)]
 pub(super) struct Seats {
     people: RwLock<HashMap<SessionId, Arc<Person>>>,
-    seats: RwLock<HashMap<SessionId, HashMap<String, Arc<Seat>>>>,
+    seats: RwLock<HashMap<SessionId, HashMap<String, Arc<McpSession>>>>,
 }
 
 impl Seats {
@@ -194,7 +194,7 @@ impl Seats {
         interceptor: &Interceptor,
         session: SessionId,
         server: &str,
-    ) -> (Arc<Seat>, bool) {
+    ) -> (Arc<McpSession>, bool) {
         let held = self.seats.read();
         if let Some(seat) = held.get(&session).and_then(|servers| servers.get(server)) {
             return (seat.clone(), false);
@@ -205,7 +205,7 @@ impl Seats {
         if seats.len() >= SEATS_MAX {
             seats.retain(|_, servers| servers.values().any(|seat| Arc::strong_count(seat) > 1));
         }
-        let seat = Arc::new(Seat {
+        let seat = Arc::new(McpSession {
             person,
             client: RwLock::new(None),
             promising: RwLock::new(None),

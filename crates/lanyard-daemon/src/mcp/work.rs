@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use lanyard_api::annotate::{self, Reader, Taste, Words, json};
+use lanyard_api::annotate::{self, AnswerReader, Taste, Words, json};
 use lanyard_core::session::{Call, Returned};
 use memchr::memmem::Finder;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use crate::engine::AskError;
 use crate::intercept::UnderWay;
 use crate::mcp::once::Ticket;
 use crate::mcp::rpc::{self, Parcel, Piece};
-use crate::mcp::seat::{Person, Seat};
+use crate::mcp::seat::{McpSession, Person};
 use crate::mcp::translate;
 
 /// What a request is for, as far as its answer is looked at.
@@ -54,7 +54,7 @@ pub(super) struct Work {
     /// The request's id, as it was written.
     pub(super) id: String,
     pub(super) aim: Aim,
-    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) seat: Option<Arc<McpSession>>,
     /// The run whose token it came with.
     pub(super) proof: RunProof,
     pub(super) passing: Option<Passing>,
@@ -96,8 +96,8 @@ impl Work {
         Bytes::from(rpc::error_text(&self.id, rpc::SERVER_FAILED, what)).into()
     }
 
-    pub(super) fn reader(&self, tool: &str) -> Reader {
-        Reader {
+    pub(super) fn reader(&self, tool: &str) -> AnswerReader {
+        AnswerReader {
             taste: self.taste,
             promised: self.seat.as_ref().is_none_or(|seat| seat.promises(tool)),
             modern: self.modern,

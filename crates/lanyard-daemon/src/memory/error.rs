@@ -1,6 +1,6 @@
 //! Why something about memory was not done.
 
-use lanyard_core::memory::Refusal;
+use lanyard_core::memory::MemoryRefusal;
 use lanyard_core::{MemoryId, SessionId, refusals};
 use lanyard_store::StoreError;
 
@@ -32,6 +32,6 @@ refusals! {
             ("the journal cannot be read or written: {}", lanyard_base::error_chain(.0))
             ("check the disk with `lanyard doctor`, then repeat it");
     }
-    via { Refused(#[from] Refusal), Ask(#[from] AskError) }
+    via { Refused(#[from] MemoryRefusal), Ask(#[from] AskError) }
 }
 refuses!(MemoryError);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lanyard_api::types::FoundBy;
 use lanyard_core::MemoryId;
-use lanyard_core::memory::Entry;
+use lanyard_core::memory::MemoryEntry;
 use lanyard_core::memory::rank::fuse;
 use lanyard_core::text::cut;
 use lanyard_store::MemoryFilter;
@@ -22,7 +22,7 @@ const READ_MAX: usize = 2_000;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Hit {
-    pub(crate) entry: Entry,
+    pub(crate) entry: MemoryEntry,
     pub(crate) excerpt: String,
 }
 
@@ -83,15 +83,15 @@ pub(crate) async fn search(
 }
 
 /// Both rankings as one.
-fn together(words: Vec<Entry>, vectors: Vec<Entry>, limit: usize) -> Vec<Entry> {
+fn together(words: Vec<MemoryEntry>, vectors: Vec<MemoryEntry>, limit: usize) -> Vec<MemoryEntry> {
     if vectors.is_empty() {
         return words;
     }
-    let ids = |entries: &[Entry]| -> Vec<MemoryId> { entries.iter().map(|entry| entry.id).collect() };
+    let ids = |entries: &[MemoryEntry]| -> Vec<MemoryId> { entries.iter().map(|entry| entry.id).collect() };
     let order = fuse(&[ids(&words), ids(&vectors)]);
     let mut all = words;
     all.extend(vectors);
-    let place = |entry: &Entry| order.iter().position(|(id, _)| *id == entry.id);
+    let place = |entry: &MemoryEntry| order.iter().position(|(id, _)| *id == entry.id);
     all.sort_by_key(place);
     all.dedup_by_key(|entry| entry.id);
     all.truncate(limit);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lanyard_api::config::{MemorySwitch, SummaryMode};
 use lanyard_core::memory::summary::{self, Summary};
-use lanyard_core::memory::{Retention, Scope, Source};
+use lanyard_core::memory::{MemoryScope, Retention, Source};
 use lanyard_core::session::StateName;
 use lanyard_core::{Actor, MemoryId, SessionId};
 use lanyard_store::{Filter, MemoryFilter, Store, StoreError};
@@ -91,8 +91,8 @@ impl Keeper {
     async fn summarise(&self, session: SessionId) {
         let scope = match self.context.memory.summary {
             SummaryMode::Off => return,
-            SummaryMode::Session => Scope::Session,
-            SummaryMode::LongTerm => Scope::Workspace,
+            SummaryMode::Session => MemoryScope::Session,
+            SummaryMode::LongTerm => MemoryScope::Workspace,
         };
         let context = self.context.clone();
         let done = on_disk(&self.context, move |store| Self::summary(&context, store, session, scope)).await;
@@ -104,7 +104,7 @@ impl Keeper {
         context: &MemoryContext,
         store: &dyn Store,
         id: SessionId,
-        scope: Scope,
+        scope: MemoryScope,
     ) -> Result<(), MemoryError> {
         let Some(loaded) = store.load(id)? else { return Ok(()) };
         let session = loaded.session;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lanyard_core::memory::Rule;
 use lanyard_core::{Session, SessionId, Timestamp};
-use lanyard_store::{Place, Put, Store, StoreError};
+use lanyard_store::{PaperKey, Put, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 /// How often a count is tried against others.
@@ -32,8 +32,8 @@ impl Ledger {
     }
 }
 
-pub(crate) fn place(session: SessionId) -> Place {
-    Place { kind: "memory_ledger".to_owned(), workspace: String::new(), key: session.to_string() }
+pub(crate) fn place(session: SessionId) -> PaperKey {
+    PaperKey { kind: "memory_ledger".to_owned(), workspace: String::new(), key: session.to_string() }
 }
 
 pub(crate) fn ledger(store: &dyn Store, session: SessionId) -> Result<Ledger, StoreError> {

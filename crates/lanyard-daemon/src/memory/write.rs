@@ -2,7 +2,9 @@
 //! policy that was changed in between counts.
 
 use lanyard_core::memory::entry::{named_key, request_key};
-use lanyard_core::memory::{Entry, MemoryPolicy, NewEntry, Refusal, Scope, Source, Tags, admit, tag};
+use lanyard_core::memory::{
+    MemoryEntry, MemoryPolicy, MemoryRefusal, MemoryScope, NewEntry, Source, Tags, admit, tag,
+};
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp};
 use lanyard_store::{MemoryFilter, Put, Store, Writing};
 
@@ -24,7 +26,7 @@ const TRIES_MAX: u32 = 16;
 pub(crate) struct Wish {
     /// The session in whose name, whose policy judges it.
     pub(crate) session: Option<SessionId>,
-    pub(crate) scope: Scope,
+    pub(crate) scope: MemoryScope,
     pub(crate) plan: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) text: String,
@@ -45,7 +47,7 @@ pub(crate) fn write(
     store: &dyn Store,
     clock: &Clock,
     wish: Wish,
-) -> Result<Entry, MemoryError> {
+) -> Result<MemoryEntry, MemoryError> {
     memory.on()?;
     let tags = tag::parse("tags", &wish.tags)?;
     let _judged_and_written = memory.gate.blocking_read();
@@ -67,7 +69,7 @@ pub(crate) fn write(
         }
         let from = asked.unwrap_or_else(|| held.as_ref().map_or(0, |held| held.version));
         let id = held.as_ref().map_or_else(|| mint(clock), |held| held.id);
-        let entry = Entry::new(id, new.clone(), admitted.clone(), from + 1, clock.now())?;
+        let entry = MemoryEntry::new(id, new.clone(), admitted.clone(), from + 1, clock.now())?;
         if held.is_none() {
             room(store, &entry)?;
         }
@@ -114,16 +116,16 @@ fn judge(
         if let Some(session) = new.session {
             ledger::amend(store, session, now, |ledger| *ledger.refused.entry(rule).or_default() += 1)?;
         }
-        Err(Refusal::Forbidden(rule).into())
+        Err(MemoryRefusal::Forbidden(rule).into())
     })
 }
 
-fn room(store: &dyn Store, entry: &Entry) -> Result<(), MemoryError> {
+fn room(store: &dyn Store, entry: &MemoryEntry) -> Result<(), MemoryError> {
     let (filter, what, max) = match entry.scope {
-        Scope::Session => {
+        MemoryScope::Session => {
             (MemoryFilter { session: entry.session, ..MemoryFilter::default() }, "a session", SESSION_MAX)
         }
-        Scope::Workspace | Scope::Plan => {
+        MemoryScope::Workspace | MemoryScope::Plan => {
             let (workspace, owner) = (Some(entry.workspace.clone()), Some(entry.owner.clone()));
             (MemoryFilter { workspace, owner, ..MemoryFilter::default() }, "a workspace", PLACE_MAX)
         }
@@ -149,7 +151,7 @@ pub(crate) fn forget(
                 memory.count(rule);
                 let count = |ledger: &mut ledger::Ledger| *ledger.refused.entry(rule).or_default() += 1;
                 ledger::amend(store, session, clock.now(), count)?;
-                return Err(Refusal::Forbidden(rule).into());
+                return Err(MemoryRefusal::Forbidden(rule).into());
             }
         }
     }
@@ -171,7 +173,7 @@ pub(crate) fn import(
     memory: &Memory,
     store: &dyn Store,
     clock: &Clock,
-    entries: Vec<Entry>,
+    entries: Vec<MemoryEntry>,
 ) -> Result<Vec<Brought>, MemoryError> {
     memory.on()?;
     let _judged_and_written = memory.gate.blocking_read();
@@ -187,15 +189,24 @@ pub(crate) fn import(
     Ok(brought)
 }
 
-fn bring(memory: &Memory, store: &dyn Store, clock: &Clock, entry: &Entry) -> Result<Brought, MemoryError> {
+fn bring(
+    memory: &Memory,
+    store: &dyn Store,
+    clock: &Clock,
+    entry: &MemoryEntry,
+) -> Result<Brought, MemoryError> {
     entry.check()?;
     let text = memory.redaction.text(entry.text.clone(), by(&entry.by));
-    let entry = &Entry { text, ..entry.clone() };
+    let entry = &MemoryEntry { text, ..entry.clone() };
     let standing = match entry.session {
         Some(id) => match standing(store, id) {
             Ok(standing) => Some(standing),
             // Long-term memory outlives the session it came from.
-            Err(MemoryError::NoSession(_) | MemoryError::Deleted(_)) if entry.scope != Scope::Session => None,
+            Err(MemoryError::NoSession(_) | MemoryError::Deleted(_))
+                if entry.scope != MemoryScope::Session =>
+            {
+                None
+            }
             Err(error) => return Err(error),
         },
         None => None,
@@ -208,14 +219,14 @@ fn bring(memory: &Memory, store: &dyn Store, clock: &Clock, entry: &Entry) -> Re
             memory.count(rule);
             let count = |ledger: &mut ledger::Ledger| *ledger.refused.entry(rule).or_default() += 1;
             ledger::amend(store, standing.session.id, clock.now(), count)?;
-            Err(Refusal::Forbidden(rule).into())
+            Err(MemoryRefusal::Forbidden(rule).into())
         }
     }
 }
 
 /// Keeps the entry that was given, with these tags. An entry that is held in either form is known.
-fn keep(store: &dyn Store, given: &Entry, tags: Tags) -> Result<Brought, MemoryError> {
-    let entry = Entry { tags, ..given.clone() };
+fn keep(store: &dyn Store, given: &MemoryEntry, tags: Tags) -> Result<Brought, MemoryError> {
+    let entry = MemoryEntry { tags, ..given.clone() };
     entry.check()?;
     let held = match store.memory(entry.id)? {
         Some(held) => Some(held),

@@ -5,13 +5,13 @@ use lanyard_core::continuity::{Alert, AlertKind};
 use lanyard_core::notification::{NewNotification, NotificationKind, Severity};
 
 use crate::continuity::ContinuityCounter;
-use crate::notifications::{NotificationError, Notifications};
+use crate::notifications::{NotificationError, NotificationHandle};
 
 fn key(kind: AlertKind) -> String {
     format!("continuity:{}", kind.as_str())
 }
 
-impl Notifications {
+impl NotificationHandle {
     /// What an earlier daemon told of and did not take back still holds, as far as anybody knows.
     pub(crate) fn recall_alerts(&self, continuity: &ContinuityCounter) -> Result<(), NotificationError> {
         for kind in AlertKind::ALL {

@@ -11,13 +11,13 @@ use std::time::Duration;
 use lanyard_api::config::{DESKTOP, Desktop, NotificationSettings, Webhook};
 use lanyard_core::Timestamp;
 use lanyard_core::notification::{
-    Delivery, Notification, NotificationStatus, QuietHours, RetryRules, Severity,
+    Notification, NotificationDelivery, NotificationStatus, QuietHours, RetryRules, Severity,
 };
 use lanyard_store::{DeliveryFilter, NotificationBatch};
 use tokio::task::JoinSet;
 
 use crate::notifications::secret::Secret;
-use crate::notifications::{NotificationError, Notifications, desktop, webhook};
+use crate::notifications::{NotificationError, NotificationHandle, desktop, webhook};
 use crate::outward::Address;
 use lanyard_base::failpoint;
 
@@ -85,7 +85,7 @@ impl Target {
     }
 }
 
-impl Notifications {
+impl NotificationHandle {
     /// Runs a line for each receiver until the daemon ends. A reload starts those of new receivers; the line of one that
     /// is gone ends by itself.
     pub(crate) async fn send_outward(self) {
@@ -160,11 +160,11 @@ impl Notifications {
 
     /// Deliveries to a receiver whose time has come, the oldest first, with what they carry. What is put off stands in
     /// nobody's way.
-    fn due(&self, to: &str) -> Result<Vec<(Delivery, Option<Notification>)>, NotificationError> {
+    fn due(&self, to: &str) -> Result<Vec<(NotificationDelivery, Option<Notification>)>, NotificationError> {
         let due_by = Some(self.inner.clock.now());
         let filter = DeliveryFilter { to: Some(to.to_owned()), due_by, ..DeliveryFilter::default() };
         let found = self.inner.store.deliveries(&filter, PAGE)?;
-        let with = |delivery: Delivery| {
+        let with = |delivery: NotificationDelivery| {
             let held = self.inner.store.notification(delivery.notification)?;
             Ok((delivery, held))
         };
@@ -182,10 +182,10 @@ impl Notifications {
     /// One try; answers with the delivery as it then is.
     async fn send(
         &self,
-        delivery: &Delivery,
+        delivery: &NotificationDelivery,
         held: Option<&Notification>,
         target: &Target,
-    ) -> Result<Delivery, NotificationError> {
+    ) -> Result<NotificationDelivery, NotificationError> {
         let now = self.inner.clock.now();
         let Some(held) = held else { return Ok(delivery.dropped(now)) };
         if held.status == NotificationStatus::Dismissed && delivery.attempts == 0 {
@@ -215,7 +215,7 @@ impl Notifications {
         &self,
         settings: &Webhook,
         held: &Notification,
-        delivery: &Delivery,
+        delivery: &NotificationDelivery,
         now: Timestamp,
     ) -> Result<(), String> {
         let secret = Secret::of(settings)?;
@@ -234,7 +234,7 @@ impl Notifications {
         Some(now.plus_millis(u64::from(rest) * 60_000))
     }
 
-    fn settle(&self, deliveries: Vec<Delivery>) -> Result<(), NotificationError> {
+    fn settle(&self, deliveries: Vec<NotificationDelivery>) -> Result<(), NotificationError> {
         if deliveries.is_empty() {
             return Ok(());
         }
@@ -274,7 +274,7 @@ mod tests {
             Ok(())
         };
         let settings = NotificationSettings::default();
-        let all = Notifications::open(store.clone(), sink, clock.clone(), &settings).unwrap();
+        let all = NotificationHandle::open(store.clone(), sink, clock.clone(), &settings).unwrap();
         let now = clock.now();
         let new = NewNotification {
             kind: NotificationKind::ContinuityAlert,
@@ -287,10 +287,11 @@ mod tests {
             lasts: true,
         };
         let held = new.made(NotificationId::from_u128(1), now, 1);
-        let delivery = |number| Delivery::new(DeliveryId::from_u128(number), held.id, "x".to_owned(), now);
+        let delivery =
+            |number| NotificationDelivery::new(DeliveryId::from_u128(number), held.id, "x".to_owned(), now);
         let later = now.plus_millis(3_600_000);
         let count = u128::try_from(PAGE).unwrap() + 6;
-        let mut deliveries: Vec<Delivery> =
+        let mut deliveries: Vec<NotificationDelivery> =
             (1..=count).map(|number| delivery(number).put_off(later)).collect();
         let pressing = delivery(count + 1);
         deliveries.push(pressing.clone());

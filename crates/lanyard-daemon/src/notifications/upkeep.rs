@@ -8,7 +8,7 @@ use lanyard_core::notification::{NotificationStatus, wake};
 use lanyard_store::{NotificationBatch, NotificationFilter, NotificationOrder};
 
 use crate::continuity::ContinuityCounter;
-use crate::notifications::{BULK_MAX, NotificationError, Notifications};
+use crate::notifications::{BULK_MAX, NotificationError, NotificationHandle};
 
 /// How often: also the longest time for which a kill can take counts that no log tells of.
 const TICK: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const KEPT_MAX: usize = 10_000;
 /// The work of the timer.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
-    pub(crate) notifications: Notifications,
+    pub(crate) notifications: NotificationHandle,
     pub(crate) continuity: Arc<ContinuityCounter>,
 }
 
@@ -46,7 +46,7 @@ impl Upkeep {
     }
 
     /// Writes down what was counted, at the end.
-    pub(crate) async fn last_flush(notifications: &Notifications, continuity: &Arc<ContinuityCounter>) {
+    pub(crate) async fn last_flush(notifications: &NotificationHandle, continuity: &Arc<ContinuityCounter>) {
         let continuity = continuity.clone();
         let flushed = notifications.aside(move |all| all.flush(&continuity)).await;
         if let Err(error) = flushed {
@@ -55,7 +55,7 @@ impl Upkeep {
     }
 }
 
-impl Notifications {
+impl NotificationHandle {
     fn flush(&self, continuity: &ContinuityCounter) -> Result<(), NotificationError> {
         let now = self.inner.clock.now();
         Ok(continuity.flush(&*self.inner.store, now)?)

@@ -18,7 +18,7 @@ use lanyard_core::{Session, SessionId, Staleness, Timestamp};
 use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Sort, Store};
 
 use crate::hub::{Hub, Of, Over};
-use crate::notifications::{BULK_MAX, NotificationError, Notifications};
+use crate::notifications::{BULK_MAX, NotificationError, NotificationHandle};
 use crate::presence::Presence;
 use lanyard_base::live_config::LiveConfig;
 
@@ -48,7 +48,7 @@ impl Look {
     }
 }
 
-impl Notifications {
+impl NotificationHandle {
     /// Runs until the daemon ends.
     pub(crate) async fn watch_sessions(self, hub: Arc<Hub>, presence: Arc<Presence>, settings: LiveConfig) {
         let look = Look { presence, settings };

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lanyard_api::config::BodyKind;
 use lanyard_core::Timestamp;
-use lanyard_core::notification::{Delivery, Notification, Severity};
+use lanyard_core::notification::{Notification, NotificationDelivery, Severity};
 use serde_json::json;
 
 use crate::notifications::secret::Secret;
@@ -20,7 +20,7 @@ const ATTEMPT: HeaderName = HeaderName::from_static("lanyard-attempt");
 pub(super) fn post(
     kind: BodyKind,
     held: &Notification,
-    delivery: &Delivery,
+    delivery: &NotificationDelivery,
     secret: Option<&Secret>,
     now: Timestamp,
 ) -> (HeaderMap, Bytes) {
@@ -101,7 +101,7 @@ mod tests {
             lasts: true,
         };
         let held = new.made(NotificationId::from_u128(1), NOW, 1);
-        let mut delivery = Delivery::new(DeliveryId::from_u128(2), held.id, "x".to_owned(), NOW);
+        let mut delivery = NotificationDelivery::new(DeliveryId::from_u128(2), held.id, "x".to_owned(), NOW);
         delivery.attempts = 2;
         let (headers, body) = post(kind, &held, &delivery, None, NOW);
         (headers, String::from_utf8(body.to_vec()).unwrap())

@@ -10,7 +10,7 @@ use lanyard_git::snapshot::{CheckpointStore, SnapshotError, old_refs};
 use lanyard_store::{MemoryFilter, Store, StoreError};
 
 use crate::memory::ledger;
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use crate::storage::StorageContext;
 use lanyard_agents::runs::{KnownRun, Runs};
 use lanyard_base::error_chain;
@@ -92,7 +92,7 @@ fn remove_checkpoints(store: &dyn Store, checkpoints: &CheckpointStore, session:
 
 fn remove_rows(
     store: &dyn Store,
-    notifications: &Notifications,
+    notifications: &NotificationHandle,
     session: SessionId,
 ) -> Result<Vec<lanyard_core::TokenId>, StoreError> {
     let own = MemoryFilter { store: Some(Where::Session), session: Some(session), ..MemoryFilter::default() };

@@ -8,7 +8,7 @@ use lanyard_core::session::NewWorktree;
 use lanyard_core::task::Tree;
 use lanyard_core::tree::{SetupStep, session_branch};
 use lanyard_git::worktree::{self, WorktreeError};
-use lanyard_store::{Place, Put};
+use lanyard_store::{PaperKey, Put};
 use serde::{Deserialize, Serialize};
 
 use super::{OwnTrees, with_git};
@@ -34,8 +34,8 @@ struct BegunTree {
     branch: String,
 }
 
-pub(super) fn place(session: SessionId) -> Place {
-    Place { kind: BEGUN.to_owned(), workspace: String::new(), key: session.to_string() }
+pub(super) fn place(session: SessionId) -> PaperKey {
+    PaperKey { kind: BEGUN.to_owned(), workspace: String::new(), key: session.to_string() }
 }
 
 impl OwnTrees {

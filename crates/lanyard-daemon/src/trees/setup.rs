@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lanyard_api::names::SESSION;
-use lanyard_core::redact::Scope;
+use lanyard_core::redact::RedactionScope;
 use lanyard_core::task::Tree;
 use lanyard_core::tree::SetupStep;
 use lanyard_git::worktree::{self, SetupContent, SetupFile, WorktreeError};
@@ -98,7 +98,7 @@ impl OwnTrees {
             reading.await
         };
         let Ok(tail) = read else { return (Some("was lost".to_owned()), String::new()) };
-        let text = self.redaction.text(tail.text, Scope::All);
+        let text = self.redaction.text(tail.text, RedactionScope::All);
         let from = text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_MAX));
         let how = match tail.exit.map(|exit| exit.how) {
             _ if late => Some(format!("took longer than {} s and was ended", COMMAND_MAX.as_secs())),

@@ -31,7 +31,7 @@ pub(super) struct Extras {
 
 /// One line of a list of index entries.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct IndexEntry<'a> {
     pub(super) mode: &'a str,
     pub(super) object: &'a str,
     pub(super) stage: &'a str,
@@ -181,7 +181,7 @@ fn settled(unmerged: &[u8]) -> Vec<u8> {
         remove_entry(&mut info, entry.object, entry.path);
     }
     // A path's stages come in order; of the last two the first wins, so they are set from behind.
-    let mut all: Vec<Entry<'_>> = entries(unmerged).collect();
+    let mut all: Vec<IndexEntry<'_>> = entries(unmerged).collect();
     all.retain(|entry| entry.stage != "1");
     for entry in all.iter().rev() {
         set_entry(&mut info, entry.mode, entry.object, entry.path);
@@ -189,16 +189,16 @@ fn settled(unmerged: &[u8]) -> Vec<u8> {
     info
 }
 
-fn entries(list: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+fn entries(list: &[u8]) -> impl Iterator<Item = IndexEntry<'_>> {
     records(list).filter_map(entry)
 }
 
 /// Three words and, after a tab, a path.
-fn entry(record: &[u8]) -> Option<Entry<'_>> {
+fn entry(record: &[u8]) -> Option<IndexEntry<'_>> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let (head, path) = (record.get(..tab)?, record.get(tab + 1..)?);
     let mut words = std::str::from_utf8(head).ok()?.split(' ');
-    Some(Entry { mode: words.next()?, object: words.next()?, stage: words.next()?, path })
+    Some(IndexEntry { mode: words.next()?, object: words.next()?, stage: words.next()?, path })
 }
 
 /// Notes on repositories inside the worktree, of which only the commit is kept.

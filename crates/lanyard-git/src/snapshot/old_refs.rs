@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::git::{Git, WORK_MAX};
 use super::message;
-use super::own_store::{CheckpointStore, Hold, Place, ROOT};
+use super::own_store::{CheckpointStore, Hold, OpenedStore, ROOT};
 use super::repo::Repo;
 use super::take::create;
 use super::{SnapshotError, transfer};
@@ -47,7 +47,7 @@ pub fn migrate(store: &CheckpointStore, workspace: &Path, session: &str) -> Resu
     store.place(workspace, None, Hold::Shared).and_then(|place| move_session(&place, session))
 }
 
-pub(super) fn move_session(place: &Place, session: &str) -> Result<(), SnapshotError> {
+pub(super) fn move_session(place: &OpenedStore, session: &str) -> Result<(), SnapshotError> {
     let git = place.repo.git.own_objects();
     let mut refs = refs(&git, session)?;
     refs.truncate(REFS_MAX);
@@ -98,7 +98,7 @@ fn remove_refs(git: &Git, refs: &[(String, String)]) -> Result<(), SnapshotError
 }
 
 /// Copies all files of old checkpoints in one step.
-fn copy(place: &Place, git: &Git, olds: &[Old]) -> Result<(), SnapshotError> {
+fn copy(place: &OpenedStore, git: &Git, olds: &[Old]) -> Result<(), SnapshotError> {
     let mut trees = String::new();
     for commit in olds.iter().flat_map(|old| [&old.commit_tree, &old.index].into_iter().chain(&old.extras)) {
         trees.extend([commit, "^{tree}\n"]);

@@ -55,7 +55,7 @@ pub(super) enum Hold {
 
 /// A workspace's repository and the store of its checkpoints, locked.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct OpenedStore {
     /// Writes objects into the store and reads those of the repository too.
     pub(super) repo: Repo,
     /// The objects of the repository itself.
@@ -80,7 +80,7 @@ impl CheckpointStore {
         workspace: &Path,
         session: Option<&str>,
         hold: Hold,
-    ) -> Result<Place, SnapshotError> {
+    ) -> Result<OpenedStore, SnapshotError> {
         let repo = Repo::find(workspace)?;
         let objects =
             path_of(repo.git.read(&["rev-parse", "--path-format=absolute", "--git-path", "objects"], b"")?);
@@ -95,7 +95,7 @@ impl CheckpointStore {
         }
         let own = Git::bare(&store);
         let git = repo.git.with_objects(&store.join("objects"), &objects);
-        let place = Place { repo: Repo { git, ..repo }, objects, own, store, _lock: lock };
+        let place = OpenedStore { repo: Repo { git, ..repo }, objects, own, store, _lock: lock };
         if let Some(session) = session
             && let Err(error) = old_refs::move_session(&place, session)
         {

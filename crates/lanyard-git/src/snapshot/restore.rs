@@ -15,7 +15,7 @@ use super::diff::check_exists;
 use super::extras::Extras;
 use super::git::WORK_MAX;
 use super::message::{self, Facts};
-use super::own_store::{CheckpointStore, Hold, Place};
+use super::own_store::{CheckpointStore, Hold, OpenedStore};
 use super::plan::{self, Plan};
 use super::repo::{Repo, Temp, io_error};
 use super::{transfer, verbatim};
@@ -43,7 +43,7 @@ impl CheckpointStore {
     }
 }
 
-fn restore_in(place: &Place, commit: &str) -> Result<RestoredFiles, SnapshotError> {
+fn restore_in(place: &OpenedStore, commit: &str) -> Result<RestoredFiles, SnapshotError> {
     let repo = &place.repo;
     let facts = read_facts(repo, commit)?;
     let tree = format!("{commit}^{{tree}}");
@@ -83,7 +83,7 @@ fn restore_in(place: &Place, commit: &str) -> Result<RestoredFiles, SnapshotErro
 }
 
 /// Copies what the index will name into the repository's own objects, where git looks for it.
-fn give_back(place: &Place, facts: &Facts, head: Option<&str>) -> Result<(), SnapshotError> {
+fn give_back(place: &OpenedStore, facts: &Facts, head: Option<&str>) -> Result<(), SnapshotError> {
     let git = &place.repo.git;
     let line = |named: &str| git.read_line(&["rev-parse", "--verify", &format!("{named}^{{tree}}")], b"");
     let empty = place.repo.empty_tree()?;

@@ -6,7 +6,7 @@ use super::changes::Look;
 use super::extras::{self, Extras};
 use super::git::{Git, failed};
 use super::message::{self, Facts, check_name};
-use super::own_store::{CheckpointStore, Hold, Place, ROOT};
+use super::own_store::{CheckpointStore, Hold, OpenedStore, ROOT};
 use super::repo::Repo;
 use super::{Snapshot, SnapshotError, transfer};
 
@@ -39,7 +39,7 @@ impl CheckpointStore {
     }
 }
 
-fn take_in(place: &Place, session: &str, name: &str, words: &str) -> Result<Snapshot, SnapshotError> {
+fn take_in(place: &OpenedStore, session: &str, name: &str, words: &str) -> Result<Snapshot, SnapshotError> {
     let repo = &place.repo;
     let look = Look::at(repo)?;
     let worktree = repo.write_tree(&look.worktree)?;
@@ -80,7 +80,12 @@ fn take_in(place: &Place, session: &str, name: &str, words: &str) -> Result<Snap
 }
 
 /// Whether a snapshot holds the same, and says the same of it.
-fn is_same(place: &Place, last: &Snapshot, trees: &Trees, facts: &Facts) -> Result<bool, SnapshotError> {
+fn is_same(
+    place: &OpenedStore,
+    last: &Snapshot,
+    trees: &Trees,
+    facts: &Facts,
+) -> Result<bool, SnapshotError> {
     let same = last.tree == trees.worktree
         && last.head == facts.head
         && last.notes == facts.notes
@@ -99,7 +104,7 @@ fn is_same(place: &Place, last: &Snapshot, trees: &Trees, facts: &Facts) -> Resu
 }
 
 /// Copies what the store lacks, so that it does not depend on the repository.
-fn complete(place: &Place, base: Option<String>, trees: &Trees) -> Result<(), SnapshotError> {
+fn complete(place: &OpenedStore, base: Option<String>, trees: &Trees) -> Result<(), SnapshotError> {
     let git = &place.repo.git;
     let empty = place.repo.empty_tree()?;
     let base = base.unwrap_or_else(|| empty.clone());

@@ -14,7 +14,7 @@ use super::WorktreeError;
 use super::base::{FinishedWork, Start, holding, with_work};
 use super::call::{ask, is_ancestor, maybe, text};
 use super::error::failed;
-use super::shared::{Place, Shared, common_of, head_ref, real};
+use super::shared::{Shared, WorktreePlace, common_of, head_ref, real};
 use crate::snapshot::git::describe;
 use crate::snapshot::message::check_name;
 use crate::snapshot::repo::{Repo, io_error};
@@ -128,8 +128,8 @@ fn make(root: &Path, folder: &Path, wanted: &Wanted<'_>) -> Result<Tree, Worktre
     shared.check_branch(&branch)?;
     let path = room(root, name)?;
     match shared.place(&path)? {
-        Place::Taken => return Err(WorktreeError::FolderInUse { folder: path }),
-        Place::Worktree => {
+        WorktreePlace::Taken => return Err(WorktreeError::FolderInUse { folder: path }),
+        WorktreePlace::Worktree => {
             if !shared.is_signed(&path, name) && shared.tip(&head_ref(&branch))?.is_none() {
                 return Err(WorktreeError::FolderInUse { folder: path });
             }
@@ -138,8 +138,8 @@ fn make(root: &Path, folder: &Path, wanted: &Wanted<'_>) -> Result<Tree, Worktre
             let base = settle(&shared, &repo, wanted, stands.as_deref())?;
             return tree(&shared, &path, &branch, base);
         }
-        Place::Free { listed: true } => shared.clear(&path)?,
-        Place::Free { listed: false } => shared.clear_attempts(&path)?,
+        WorktreePlace::Free { listed: true } => shared.clear(&path)?,
+        WorktreePlace::Free { listed: false } => shared.clear_attempts(&path)?,
     }
     let base = settle(&shared, &repo, wanted, None)?;
     if shared.checked_out(&branch)?.is_some() {

@@ -8,7 +8,7 @@ use super::WorktreeError;
 use super::call::{line, read, text};
 use super::capture::{capture, uncaptured};
 use super::index::path_in;
-use super::shared::{Place, Shared, head_ref, name_of, real};
+use super::shared::{Shared, WorktreePlace, head_ref, name_of, real};
 use crate::snapshot::changes::GITLINK;
 use crate::snapshot::git::records;
 use crate::snapshot::message::check_name;
@@ -69,7 +69,7 @@ pub fn undo(root: &Path, folder: &Path, name: &str, branch: &str) -> Result<(), 
     check_name(name)?;
     let shared = Shared::around(&Repo::find(folder)?)?;
     let path = real(root).join(name);
-    if shared.place(&path)? != Place::Taken {
+    if shared.place(&path)? != WorktreePlace::Taken {
         shared.clear(&path)?;
     }
     if shared.owner(branch)?.as_deref() != Some(name) {

@@ -44,7 +44,7 @@ pub(super) struct Shared {
 
 /// How the place of a worktree stands.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WorktreePlace {
     /// There is nothing; git may still list it.
     Free { listed: bool },
     /// A worktree of this repository.
@@ -100,27 +100,27 @@ impl Shared {
         Ok(Some(repo))
     }
 
-    pub(super) fn place(&self, path: &Path) -> Result<Place, WorktreeError> {
+    pub(super) fn place(&self, path: &Path) -> Result<WorktreePlace, WorktreeError> {
         let entry = self.entry(path);
         if path.is_symlink() {
-            return Ok(Place::Taken);
+            return Ok(WorktreePlace::Taken);
         }
         let mut inside = match fs::read_dir(path) {
             Ok(inside) => inside,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Place::Free { listed: entry.is_some() });
+                return Ok(WorktreePlace::Free { listed: entry.is_some() });
             }
-            Err(_) => return Ok(Place::Taken),
+            Err(_) => return Ok(WorktreePlace::Taken),
         };
         if inside.next().is_none() {
-            return Ok(Place::Free { listed: entry.is_some() });
+            return Ok(WorktreePlace::Free { listed: entry.is_some() });
         }
         let found = Repo::find(path).ok().filter(|repo| real(&repo.top) == real(path));
         let ours = match found {
             Some(repo) => common_of(&repo.git)? == self.common && entry.is_some(),
             None => false,
         };
-        Ok(if ours { Place::Worktree } else { Place::Taken })
+        Ok(if ours { WorktreePlace::Worktree } else { WorktreePlace::Taken })
     }
 
     /// Git's folder of the worktree at `path`.

@@ -8,7 +8,7 @@ use crate::changes::{
     ChangeFilter, ChangePage, ChangeTeller, ChangedBody, FollowedRef, RecordChange, RecordChanges,
 };
 use crate::error::StoreError;
-use crate::journal::Place;
+use crate::journal::PaperKey;
 use crate::records::{RecordBatch, RecordRef};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::logs::Complaint;
@@ -80,7 +80,7 @@ pub(super) fn note_batch(conn: &Connection, batch: &RecordBatch) -> Result<Optio
 }
 
 /// Notes the change of a paper, if it is a plan.
-pub(super) fn note_paper(conn: &Connection, place: &Place) -> Result<Option<u64>, StoreError> {
+pub(super) fn note_paper(conn: &Connection, place: &PaperKey) -> Result<Option<u64>, StoreError> {
     plan_at(&place.kind, &place.key).map(|of| replace(conn, of)).transpose()
 }
 

@@ -6,10 +6,10 @@ use lanyard_core::SessionId;
 use lanyard_core::session::Lineage;
 
 use crate::error::StoreError;
-use crate::journal::Families;
+use crate::journal::Lineages;
 use crate::sqlite::SqliteJournal;
 
-impl Families for SqliteJournal {
+impl Lineages for SqliteJournal {
     fn lineages(&self, sessions: &[SessionId]) -> Result<Vec<Lineage>, StoreError> {
         let catalog = self.catalog();
         Ok(sessions.iter().map(|&id| catalog.lineage(id)).collect())

@@ -1,6 +1,6 @@
 //! Entries of memory in the file, with an index of their words that is written in the same transaction.
 
-use lanyard_core::memory::{Entry, Retention, Where};
+use lanyard_core::memory::{MemoryEntry, Retention, Where};
 use lanyard_core::{MemoryId, SessionId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
@@ -18,11 +18,11 @@ use crate::sqlite::vectors;
 const PROBE: usize = 64;
 
 impl Memories for SqliteJournal {
-    fn memory(&self, id: MemoryId) -> Result<Option<Entry>, StoreError> {
+    fn memory(&self, id: MemoryId) -> Result<Option<MemoryEntry>, StoreError> {
         self.pool.read(|conn| Ok(by_id(conn, id)?.map(|(_, entry)| entry)))
     }
 
-    fn memory_at(&self, workspace: &str, key: &str) -> Result<Option<Entry>, StoreError> {
+    fn memory_at(&self, workspace: &str, key: &str) -> Result<Option<MemoryEntry>, StoreError> {
         self.pool.read(|conn| Ok(at_place(conn, workspace, key)?.map(|(_, entry)| entry)))
     }
 
@@ -31,7 +31,7 @@ impl Memories for SqliteJournal {
         filter: &MemoryFilter,
         before: Option<MemoryId>,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Vec<MemoryEntry>, StoreError> {
         self.pool.read(|conn| {
             let mut when = Narrowed::by(filter);
             if let Some(before) = before {
@@ -47,7 +47,7 @@ impl Memories for SqliteJournal {
         filter: &MemoryFilter,
         query: &str,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Vec<MemoryEntry>, StoreError> {
         let words: Vec<String> =
             words(query).iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
         if words.is_empty() || limit == 0 {
@@ -152,7 +152,7 @@ impl MemoryUpkeep for SqliteJournal {
         })
     }
 
-    fn without_vector(&self, model: &str, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    fn without_vector(&self, model: &str, limit: usize) -> Result<Vec<MemoryEntry>, StoreError> {
         self.pool.read(|conn| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM memories m LEFT JOIN memory_vectors v ON v.pos = m.pos \
@@ -188,7 +188,7 @@ impl MemoryUpkeep for SqliteJournal {
         (model, vector): (&str, &[f32]),
         among: usize,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Vec<MemoryEntry>, StoreError> {
         self.pool.read(|conn| {
             let mut when = Narrowed::by(filter);
             when.than("v.model", "=", Value::Text(model.to_owned()));
@@ -212,7 +212,7 @@ fn matching(
     filter: &MemoryFilter,
     query: &str,
     limit: usize,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Vec<MemoryEntry>, StoreError> {
     let probe = PROBE.max(limit.saturating_mul(2));
     let mut find = conn.prepare_cached(
         "SELECT rowid FROM memory_words WHERE memory_words MATCH ?1 ORDER BY rank LIMIT ?2",
@@ -239,7 +239,7 @@ fn matching(
 }
 
 /// The entry at a position; `None` when it is missing or damaged.
-fn by_pos(conn: &Connection, pos: Pos) -> Result<Option<Entry>, StoreError> {
+fn by_pos(conn: &Connection, pos: Pos) -> Result<Option<MemoryEntry>, StoreError> {
     let mut get = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM memories m WHERE m.pos = ?1"))?;
     let read = get.query_row([pos], |row| Ok(read(row))).optional()?;
     Ok(read.and_then(|read| read.map_err(|why| report(&why)).ok()))
@@ -257,7 +257,7 @@ fn collect(
     values: Vec<Value>,
     filter: &MemoryFilter,
     limit: usize,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Vec<MemoryEntry>, StoreError> {
     let mut list = conn.prepare_cached(sql)?;
     let mut rows = list.query(params_from_iter(values))?;
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! One row per entry, sealed with a checksum; its words and its vector are in tables beside it. Encoding and decoding
 //! only.
 
-use lanyard_core::memory::{Entry, Scope, Source, Tag, Tags, Where};
+use lanyard_core::memory::{MemoryEntry, MemoryScope, Source, Tag, Tags, Where};
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp, TurnId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
@@ -35,7 +35,7 @@ struct Rest {
     request: Option<String>,
 }
 
-fn row_of(entry: &Entry, pos: Option<Pos>) -> Result<Vec<Value>, StoreError> {
+fn row_of(entry: &MemoryEntry, pos: Option<Pos>) -> Result<Vec<Value>, StoreError> {
     let text = |text: &str| Value::Text(text.to_owned());
     let (by, request) = (entry.by.clone(), entry.request.clone());
     let rest = Rest { by, turn: entry.turn, source: entry.source, request };
@@ -61,7 +61,7 @@ fn row_of(entry: &Entry, pos: Option<Pos>) -> Result<Vec<Value>, StoreError> {
 }
 
 /// Reads [`COLUMNS`], or says what is wrong with them.
-pub(super) fn read(row: &Row<'_>) -> Result<Entry, String> {
+pub(super) fn read(row: &Row<'_>) -> Result<MemoryEntry, String> {
     if !sealed::is_whole(row, SEALED) {
         return Err("it is not as it was written".to_owned());
     }
@@ -69,11 +69,11 @@ pub(super) fn read(row: &Row<'_>) -> Result<Entry, String> {
     let word = |at: usize| text(at).map(serde_json::Value::String);
     let bad = |error: serde_json::Error| error.to_string();
     let store: Where = serde_json::from_value(word(1)?).map_err(bad)?;
-    let scope: Scope = serde_json::from_value(word(2)?).map_err(bad)?;
+    let scope: MemoryScope = serde_json::from_value(word(2)?).map_err(bad)?;
     let tags: Result<Tags, _> = text(13)?.split_whitespace().map(str::parse).collect();
     let rest: Rest = sealed::decode(row, 14)?;
     let bits = |at: usize| column::<[u8; 16]>(row, at).map(u128::from_be_bytes);
-    Ok(Entry {
+    Ok(MemoryEntry {
         id: bits(0).map(MemoryId::from_u128).ok_or_else(|| "it has no id".to_owned())?,
         store,
         scope,
@@ -94,7 +94,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Entry, String> {
 }
 
 /// The position of a row, and its entry or its fault.
-type Held = (Pos, Result<Entry, String>);
+type Held = (Pos, Result<MemoryEntry, String>);
 
 fn one(conn: &Connection, condition: &str, values: &[Value]) -> Result<Option<Held>, StoreError> {
     let mut get = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM memories m WHERE {condition}"))?;
@@ -102,12 +102,12 @@ fn one(conn: &Connection, condition: &str, values: &[Value]) -> Result<Option<He
     Ok(found.optional()?)
 }
 
-fn whole(found: Option<Held>) -> Result<Option<(Pos, Entry)>, StoreError> {
+fn whole(found: Option<Held>) -> Result<Option<(Pos, MemoryEntry)>, StoreError> {
     let damaged = |why| StoreError::Damaged(format!("an entry of memory is damaged: {why}"));
     found.map(|(pos, read)| read.map(|entry| (pos, entry)).map_err(damaged)).transpose()
 }
 
-pub(super) fn by_id(conn: &Connection, id: MemoryId) -> Result<Option<(Pos, Entry)>, StoreError> {
+pub(super) fn by_id(conn: &Connection, id: MemoryId) -> Result<Option<(Pos, MemoryEntry)>, StoreError> {
     whole(one(conn, "m.id = ?1", &[sealed::id(id.as_u128())])?)
 }
 
@@ -119,7 +119,7 @@ pub(super) fn at_place(
     conn: &Connection,
     workspace: &str,
     key: &str,
-) -> Result<Option<(Pos, Entry)>, StoreError> {
+) -> Result<Option<(Pos, MemoryEntry)>, StoreError> {
     whole(one(conn, "m.workspace = ?1 AND m.key = ?2", &place(workspace, key))?)
 }
 
@@ -165,7 +165,7 @@ pub(super) fn forget(conn: &Connection, id: MemoryId) -> Result<bool, StoreError
 }
 
 /// Takes the row, its words and its vector away.
-fn remove(conn: &Connection, pos: Pos, held: Option<&Entry>) -> Result<(), StoreError> {
+fn remove(conn: &Connection, pos: Pos, held: Option<&MemoryEntry>) -> Result<(), StoreError> {
     if held.is_some() {
         // The index is told what it was given; it keeps no copy of its own.
         let mut unindex = conn.prepare_cached(

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use lanyard_core::memory::{Entry, Scope, Source, Tag, Tags};
+use lanyard_core::memory::{MemoryEntry, MemoryScope, Source, Tag, Tags};
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp};
 use rusqlite::Connection;
@@ -70,7 +70,7 @@ pub(super) fn fill(conn: &Connection) -> Result<(), StoreError> {
 #[derive(Deserialize)]
 struct Piece {
     name: String,
-    scope: Scope,
+    scope: MemoryScope,
     plan: Option<String>,
     owner: Option<SessionId>,
     text: String,
@@ -112,10 +112,10 @@ pub(super) fn take_over_papers(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn entry_of(piece: Piece, workspace: String, owner: &str, key: &str) -> Entry {
+fn entry_of(piece: Piece, workspace: String, owner: &str, key: &str) -> MemoryEntry {
     let bits = content_hash(format!("{workspace}\0{key}").as_bytes());
     let tags: Tags = piece.tags.iter().filter_map(|tag| Tag::salvage(tag)).collect();
-    Entry {
+    MemoryEntry {
         id: MemoryId::mint(piece.at, u128::from_str_radix(&bits, 16).unwrap_or(0)),
         store: piece.scope.store(),
         scope: piece.scope,

@@ -4,7 +4,7 @@ use lanyard_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use crate::error::StoreError;
-use crate::journal::{Durability, Paper, Papers, Place, Put};
+use crate::journal::{Durability, Paper, PaperKey, Papers, Put};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::changes;
 use crate::sqlite::rows::{Sum, signed, unsigned};
@@ -12,7 +12,7 @@ use crate::sqlite::rows::{Sum, signed, unsigned};
 pub(super) const COLUMNS: &str = "kind, workspace, key, version, at, crc, body";
 
 impl Papers for SqliteJournal {
-    fn paper(&self, place: &Place) -> Result<Option<Paper>, StoreError> {
+    fn paper(&self, place: &PaperKey) -> Result<Option<Paper>, StoreError> {
         self.pool.read(|conn| {
             let mut get = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM papers WHERE kind = ?1 AND workspace = ?2 AND key = ?3"
@@ -55,7 +55,7 @@ impl Papers for SqliteJournal {
         })
     }
 
-    fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError> {
+    fn put_paper(&self, place: &PaperKey, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError> {
         let mut writer = self.writer();
         let (put, change) = writer.commit(
             Durability::Synced,
@@ -70,7 +70,7 @@ impl Papers for SqliteJournal {
                 let mut put = conn.prepare_cached(&format!(
                     "INSERT OR REPLACE INTO papers ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
                 ))?;
-                let Place { kind, workspace, key } = place;
+                let PaperKey { kind, workspace, key } = place;
                 put.execute((kind, workspace, key, signed(next), at.as_millis(), crc, body))?;
                 Ok((Put::Kept(next), changes::note_paper(conn, place)?))
             },
@@ -80,7 +80,7 @@ impl Papers for SqliteJournal {
         Ok(put)
     }
 
-    fn remove_paper(&self, place: &Place) -> Result<bool, StoreError> {
+    fn remove_paper(&self, place: &PaperKey) -> Result<bool, StoreError> {
         let (removed, change) = self.writer().commit(
             Durability::Synced,
             |_| {},
@@ -111,22 +111,22 @@ fn readable(kind: &str, rows: &mut Rows<'_>) -> Result<Vec<Paper>, StoreError> {
 }
 
 /// 0 when there is none.
-fn version(conn: &Connection, place: &Place) -> rusqlite::Result<u64> {
+fn version(conn: &Connection, place: &PaperKey) -> rusqlite::Result<u64> {
     let mut get =
         conn.prepare_cached("SELECT version FROM papers WHERE kind = ?1 AND workspace = ?2 AND key = ?3")?;
     let found = get.query_row((&place.kind, &place.workspace, &place.key), |row| row.get(0)).optional()?;
     Ok(found.map_or(0, unsigned))
 }
 
-fn sum(place: &Place, version: i64, at: i64, body: &str) -> u32 {
-    let Place { kind, workspace, key } = place;
+fn sum(place: &PaperKey, version: i64, at: i64, body: &str) -> u32 {
+    let PaperKey { kind, workspace, key } = place;
     let sum = Sum::default().bytes(kind.as_bytes()).bytes(workspace.as_bytes()).bytes(key.as_bytes());
     sum.int(version).int(at).bytes(body.as_bytes()).done()
 }
 
 /// Reads [`COLUMNS`]; nothing when they are not as they were written.
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Option<Paper>> {
-    let place = Place { kind: row.get(0)?, workspace: row.get(1)?, key: row.get(2)? };
+    let place = PaperKey { kind: row.get(0)?, workspace: row.get(1)?, key: row.get(2)? };
     let (version, at): (i64, i64) = (row.get(3)?, row.get(4)?);
     let (crc, body): (u32, String) = (row.get(5)?, row.get(6)?);
     let good = crc == sum(&place, version, at, &body);

@@ -15,7 +15,7 @@ use crate::sqlite::rows::{Head, Pos, Sid};
 /// The destination of everything in a batch.
 pub(super) struct Plan {
     /// One per entry, in order.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<EntryPlace>,
     /// The sessions the batch touches, as they will be.
     pub(super) touched: HashMap<SessionId, Touched>,
     /// One per session of the batch, in order.
@@ -25,7 +25,7 @@ pub(super) struct Plan {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct EntryPlace {
     pub(super) pos: Pos,
     pub(super) sid: Sid,
     pub(super) prev: Pos,
@@ -75,7 +75,7 @@ pub(super) fn plan(batch: &Batch, catalog: &Catalog, end: Pos) -> Result<Plan, S
         }
         plan.end += 1;
         let Touched { sid, head } = *touched;
-        plan.places.push(Place { pos: plan.end, sid, prev: head.pos, rung: head.rung });
+        plan.places.push(EntryPlace { pos: plan.end, sid, prev: head.pos, rung: head.rung });
         touched.head = head.advanced(entry.seq, plan.end, entry.at.as_millis());
     }
     plan.file_cards(batch, catalog)?;

@@ -19,7 +19,7 @@ use crate::sqlite::boot::store_settled;
 use crate::sqlite::cards;
 use crate::sqlite::catalog::Catalog;
 use crate::sqlite::heads::Elevator;
-use crate::sqlite::plan::{Change, Place, Plan};
+use crate::sqlite::plan::{Change, EntryPlace, Plan};
 use crate::sqlite::read::MARK_EVERY;
 use crate::sqlite::rows::{
     Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, is_damage, record_sum, signed,
@@ -223,7 +223,7 @@ fn write_events(conn: &Connection, batch: &Batch, plan: &Plan) -> rusqlite::Resu
         "INSERT INTO events (pos, sid, seq, prev, rung, at, crc, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for (entry, place) in batch.entries.iter().zip(&plan.places) {
-        let Place { pos, sid, prev, rung } = *place;
+        let EntryPlace { pos, sid, prev, rung } = *place;
         let (seq, at) = (signed(entry.seq), entry.at.as_millis());
         let crc = event_sum([pos, sid, seq, prev, rung, at], &entry.body);
         put.execute((pos, sid, seq, prev, rung, at, crc, &entry.body[..]))?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use lanyard_core::task::{MailState, MailTo};
 use lanyard_core::{FollowedKind, PlanId};
 use lanyard_store::{
-    ChangeFilter, ChangedBody, FollowedRef, NotificationBatch, Papers, Place, RecordChange, RecordChanges,
+    ChangeFilter, ChangedBody, FollowedRef, NotificationBatch, PaperKey, Papers, RecordChange, RecordChanges,
     SqliteJournal, Upkeep,
 };
 use rusqlite::Connection;
@@ -18,8 +18,8 @@ use crate::notifications::made;
 
 const PLAN: PlanId = PlanId::from_u128(77);
 
-fn plan() -> Place {
-    Place { kind: "plan".to_owned(), workspace: "/w".to_owned(), key: PLAN.to_string() }
+fn plan() -> PaperKey {
+    PaperKey { kind: "plan".to_owned(), workspace: "/w".to_owned(), key: PLAN.to_string() }
 }
 
 /// Everything that matches, a few at a time.

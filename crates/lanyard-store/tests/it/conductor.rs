@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lanyard_core::Record as _;
 use lanyard_core::flow::{
     AuthorStatus, Choice, Conclusion, Flow, FlowCommand, FlowCreated, FlowEnvelope, FlowEvent, FlowKind,
-    FlowSettings, FlowState, Fresh, Looked, Phase, PhaseState, Probe, Progress, Role, Spent, conclude,
+    FlowRole, FlowSettings, FlowState, Fresh, Looked, Phase, PhaseState, Probe, Progress, Spent, conclude,
     decide,
 };
 use lanyard_core::{Actor, FlowId, GateId, SessionId, TurnId};
@@ -90,7 +90,7 @@ impl Conductor {
 
     pub(crate) fn invoke(&mut self, flow: FlowId) {
         let (session, turn) = (SessionId::from_u128(self.mint()), TurnId::from_u128(self.mint()));
-        let (step, role) = (self.flows[&flow].step + 1, Role::Author);
+        let (step, role) = (self.flows[&flow].step + 1, FlowRole::Author);
         let (continues, fork_of, guidance) = (false, None, None);
         let before = lanyard_core::flow::Spent::default();
         self.push(

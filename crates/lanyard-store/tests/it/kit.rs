@@ -11,9 +11,9 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    AppendError, Backups, Batch, Directory, Entry, Families, Filter, FlowBatch, Flows, Journal, KeptOutcome,
-    Memories, MemoryUpkeep, NotificationBatch, Notifications, Papers, Purges, RecordBatch, SqliteJournal,
-    SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep, WorkBatch,
+    AppendError, Backups, Batch, Directory, EventEntry, Filter, FlowBatch, Flows, Journal, KeptOutcome,
+    Lineages, Memories, MemoryUpkeep, NotificationBatch, Notifications, Papers, Purges, RecordBatch,
+    SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep, WorkBatch,
 };
 
 /// All a journal can be asked.
@@ -21,7 +21,7 @@ pub(crate) trait Store:
     Journal
     + Turns
     + Directory
-    + Families
+    + Lineages
     + Upkeep
     + Tokens
     + Papers
@@ -40,7 +40,7 @@ impl<T> Store for T where
     T: Journal
         + Turns
         + Directory
-        + Families
+        + Lineages
         + Upkeep
         + Tokens
         + Papers
@@ -114,7 +114,7 @@ pub(crate) struct Teller {
     pub(crate) logs: BTreeMap<SessionId, Vec<Bytes>>,
     /// In order of creation.
     pub(crate) ids: Vec<SessionId>,
-    entries: Vec<Entry>,
+    entries: Vec<EventEntry>,
     turns: Vec<TurnStep>,
     /// Sessions with structural events in the batch to come.
     changed: Vec<SessionId>,
@@ -182,7 +182,7 @@ impl Teller {
         let body = Bytes::from(serde_json::to_vec(envelope).unwrap());
         self.logs.get_mut(&envelope.session).unwrap().push(body.clone());
         let (session, seq, at) = (envelope.session, envelope.seq, envelope.at);
-        self.entries.push(Entry { session, seq, at, body });
+        self.entries.push(EventEntry { session, seq, at, body });
         self.turns.extend(TurnStep::of(envelope));
         if envelope.event.is_structural() && !self.changed.contains(&session) {
             self.changed.push(session);

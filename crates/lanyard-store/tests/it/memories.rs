@@ -1,7 +1,7 @@
 //! What is remembered: kept with where it came from, replaced only from the version one has seen, found by its words and
 //! by nobody who may not see it, and gone when it was forgotten.
 
-use lanyard_core::memory::{Entry, Retention, Scope, Source, Tags, Where, tag};
+use lanyard_core::memory::{MemoryEntry, MemoryScope, Retention, Source, Tags, Where, tag};
 use lanyard_core::{Actor, MemoryId, SessionId, TurnId};
 use lanyard_store::{MemoryFilter, Put, Viewer, Writing};
 
@@ -27,11 +27,11 @@ pub(crate) fn tags(texts: &[&str]) -> Tags {
     tag::parse("tags", texts).unwrap()
 }
 
-pub(crate) fn entry(number: u128, text: &str) -> Entry {
-    Entry {
+pub(crate) fn entry(number: u128, text: &str) -> MemoryEntry {
+    MemoryEntry {
         id: MemoryId::from_u128(number),
         store: Where::LongTerm,
-        scope: Scope::Workspace,
+        scope: MemoryScope::Workspace,
         workspace: "/w".to_owned(),
         owner: "ann".to_owned(),
         plan: None,
@@ -48,12 +48,12 @@ pub(crate) fn entry(number: u128, text: &str) -> Entry {
     }
 }
 
-pub(crate) fn of_session(number: u128, session: u128, text: &str) -> Entry {
+pub(crate) fn of_session(number: u128, session: u128, text: &str) -> MemoryEntry {
     let session = Some(SessionId::from_u128(session));
-    Entry { store: Where::Session, scope: Scope::Session, session, ..entry(number, text) }
+    MemoryEntry { store: Where::Session, scope: MemoryScope::Session, session, ..entry(number, text) }
 }
 
-pub(crate) fn put(store: &dyn Store, entries: &[Entry]) {
+pub(crate) fn put(store: &dyn Store, entries: &[MemoryEntry]) {
     let writings: Vec<Writing> =
         entries.iter().map(|entry| Writing { entry: entry.clone(), from: entry.version - 1 }).collect();
     let kept: Vec<Put> = entries.iter().map(|entry| Put::Kept(entry.version)).collect();
@@ -80,7 +80,7 @@ fn an_entry_is_there_as_it_was_written(store: &dyn Store) {
     let mut one = entry(1, "Über \"quotes\" and NUL-free text\nwith lines");
     one.name = Some("a name".to_owned());
     one.plan = Some("p".to_owned());
-    one.scope = Scope::Plan;
+    one.scope = MemoryScope::Plan;
     one.tags = tags(&["api", "dev_test"]);
     put(store, std::slice::from_ref(&one));
     assert_eq!(store.memory(one.id).unwrap().as_ref(), Some(&one));
@@ -94,15 +94,15 @@ fn a_name_has_one_entry_and_a_version(store: &dyn Store) {
     let mut one = entry(1, "first");
     one.name = Some("x".to_owned());
     put(store, std::slice::from_ref(&one));
-    let late = Writing { entry: Entry { id: MemoryId::from_u128(2), ..one.clone() }, from: 0 };
+    let late = Writing { entry: MemoryEntry { id: MemoryId::from_u128(2), ..one.clone() }, from: 0 };
     assert_eq!(store.put_memories(&[late]).unwrap(), [Put::Moved(1)]);
-    let two = Entry { text: "second".to_owned(), version: 2, ..one.clone() };
+    let two = MemoryEntry { text: "second".to_owned(), version: 2, ..one.clone() };
     put(store, std::slice::from_ref(&two));
     assert_eq!(store.memory(one.id).unwrap(), Some(two));
     assert_eq!(found(store, &any(), "first"), []);
     assert_eq!(found(store, &any(), "second"), [1]);
     // Somebody else's of the same name is another.
-    let bobs = Entry { id: MemoryId::from_u128(3), owner: "bob".to_owned(), ..one };
+    let bobs = MemoryEntry { id: MemoryId::from_u128(3), owner: "bob".to_owned(), ..one };
     put(store, &[bobs]);
     assert_eq!(listed(store, &any()), [3, 1]);
     assert_eq!(store.check().unwrap().damage, []);
@@ -110,14 +110,14 @@ fn a_name_has_one_entry_and_a_version(store: &dyn Store) {
 
 fn an_id_is_in_one_place(store: &dyn Store) {
     put(store, &[entry(1, "here")]);
-    let elsewhere = Entry { workspace: "/v".to_owned(), ..entry(1, "there") };
+    let elsewhere = MemoryEntry { workspace: "/v".to_owned(), ..entry(1, "there") };
     let puts = store.put_memories(&[Writing { entry: elsewhere, from: 0 }]).unwrap();
     assert_eq!(puts, [Put::Moved(1)]);
     assert_eq!(store.memory(MemoryId::from_u128(1)).unwrap().unwrap().text, "here");
 }
 
 fn entries_are_listed_newest_first_in_pages(store: &dyn Store) {
-    let all: Vec<Entry> = (1..=7).map(|number| entry(number, "text")).collect();
+    let all: Vec<MemoryEntry> = (1..=7).map(|number| entry(number, "text")).collect();
     put(store, &all);
     let page = |before: Option<u128>| -> Vec<u128> {
         let entries = store.memories(&any(), before.map(MemoryId::from_u128), 3).unwrap();
@@ -130,9 +130,9 @@ fn entries_are_listed_newest_first_in_pages(store: &dyn Store) {
 }
 
 fn each_condition_holds_and_all_together(store: &dyn Store) {
-    let other = Entry { workspace: "/v".to_owned(), owner: "bob".to_owned(), ..entry(2, "word") };
-    let tagged = Entry { tags: tags(&["a", "b"]), ..entry(3, "word") };
-    let plan = Entry { scope: Scope::Plan, plan: Some("p".to_owned()), ..entry(4, "word") };
+    let other = MemoryEntry { workspace: "/v".to_owned(), owner: "bob".to_owned(), ..entry(2, "word") };
+    let tagged = MemoryEntry { tags: tags(&["a", "b"]), ..entry(3, "word") };
+    let plan = MemoryEntry { scope: MemoryScope::Plan, plan: Some("p".to_owned()), ..entry(4, "word") };
     put(store, &[entry(1, "word"), other, tagged, plan, of_session(5, 7, "word")]);
     let check = |filter: MemoryFilter, wanted: &[u128]| {
         assert_eq!(listed(store, &filter), wanted, "{filter:?}");
@@ -143,7 +143,7 @@ fn each_condition_holds_and_all_together(store: &dyn Store) {
     check(any(), &[5, 4, 3, 2, 1]);
     check(MemoryFilter { store: Some(Where::Session), ..any() }, &[5]);
     check(MemoryFilter { store: Some(Where::LongTerm), ..any() }, &[4, 3, 2, 1]);
-    check(MemoryFilter { scope: Some(Scope::Plan), ..any() }, &[4]);
+    check(MemoryFilter { scope: Some(MemoryScope::Plan), ..any() }, &[4]);
     check(MemoryFilter { workspace: Some("/w".to_owned()), ..any() }, &[5, 4, 3, 1]);
     check(MemoryFilter { owner: Some("bob".to_owned()), ..any() }, &[2]);
     check(MemoryFilter { plan: Some("p".to_owned()), ..any() }, &[4]);
@@ -154,14 +154,14 @@ fn each_condition_holds_and_all_together(store: &dyn Store) {
 }
 
 fn words_find_entries_best_first_and_nothing_is_a_bad_query(store: &dyn Store) {
-    let named = Entry { name: Some("deploy".to_owned()), ..entry(3, "how the server is brought up") };
+    let named = MemoryEntry { name: Some("deploy".to_owned()), ..entry(3, "how the server is brought up") };
     put(
         store,
         &[
             entry(1, "The server listens on port 8080"),
             entry(2, "Tests need a database; the port does not matter, nor does the server"),
             named,
-            Entry { tags: tags(&["api-design"]), ..entry(4, "Straße Ωmega") },
+            MemoryEntry { tags: tags(&["api-design"]), ..entry(4, "Straße Ωmega") },
         ],
     );
     assert_eq!(found(store, &any(), "8080"), [1]);
@@ -186,7 +186,7 @@ fn words_find_entries_best_first_and_nothing_is_a_bad_query(store: &dyn Store) {
 }
 
 fn where_few_hits_match_all_are_looked_at(store: &dyn Store) {
-    let mut entries: Vec<Entry> = (1..=300).map(|number| entry(number, "common")).collect();
+    let mut entries: Vec<MemoryEntry> = (1..=300).map(|number| entry(number, "common")).collect();
     for (at, entry) in entries.iter_mut().enumerate() {
         let owner = if at % 100 == 99 { "rare" } else { "ann" };
         owner.clone_into(&mut entry.owner);
@@ -200,10 +200,10 @@ fn where_few_hits_match_all_are_looked_at(store: &dyn Store) {
 
 /// Scoped by workspace and owner; session memory by session.
 fn a_viewer_sees_its_own_and_nothing_else(store: &dyn Store) {
-    let bobs = Entry { owner: "bob".to_owned(), ..entry(2, "word") };
-    let elsewhere = Entry { workspace: "/v".to_owned(), ..entry(3, "word") };
-    let plan = |number, plan: &str| Entry {
-        scope: Scope::Plan,
+    let bobs = MemoryEntry { owner: "bob".to_owned(), ..entry(2, "word") };
+    let elsewhere = MemoryEntry { workspace: "/v".to_owned(), ..entry(3, "word") };
+    let plan = |number, plan: &str| MemoryEntry {
+        scope: MemoryScope::Plan,
         plan: Some(plan.to_owned()),
         ..entry(number, "word")
     };
@@ -260,7 +260,7 @@ fn what_is_forgotten_is_found_by_nothing(store: &dyn Store) {
 
 /// S3-31, FND-M12: an entry tagged `retain` is never due.
 fn what_is_due_is_told_by_its_tags_and_age(store: &dyn Store) {
-    let tagged = |number, texts: &[&str]| Entry { tags: tags(texts), ..entry(number, "x") };
+    let tagged = |number, texts: &[&str]| MemoryEntry { tags: tags(texts), ..entry(number, "x") };
     put(
         store,
         &[
@@ -285,7 +285,7 @@ fn what_is_due_is_told_by_its_tags_and_age(store: &dyn Store) {
 }
 
 fn sessions_with_memory_are_told_in_pages(store: &dyn Store) {
-    let entries: Vec<Entry> = (1..=5).map(|number| of_session(number, 10 + number % 3, "x")).collect();
+    let entries: Vec<MemoryEntry> = (1..=5).map(|number| of_session(number, 10 + number % 3, "x")).collect();
     put(store, &entries);
     put(store, &[entry(9, "long term")]);
     let sessions = store.memory_sessions(None, 2).unwrap();
@@ -310,7 +310,7 @@ fn vectors_find_what_is_alike(store: &dyn Store) {
     assert_eq!(near(&long_term, &[1.0, 0.0]), [1, 2]);
     assert!(near(&any(), &[1.0, 0.0, 0.0]).is_empty(), "of another length");
     // A vector of what an entry said before is of no use.
-    put(store, &[Entry { text: "train".to_owned(), version: 2, ..entry(1, "") }]);
+    put(store, &[MemoryEntry { text: "train".to_owned(), version: 2, ..entry(1, "") }]);
     assert_eq!(bare("m"), 1);
     store.put_vectors("m", &[(MemoryId::from_u128(1), 1, vec![1.0, 0.0])]).unwrap();
     assert_eq!(bare("m"), 1);

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lanyard_core::memory::{Scope, Where};
+use lanyard_core::memory::{MemoryScope, Where};
 use lanyard_core::session::NewSession;
 use lanyard_core::{MemoryId, SessionId};
 use lanyard_store::{
-    Failpoints, Journal, Memories, MemoryFilter, Papers, Place, SqliteJournal, SqliteOptions, StoreError,
+    Failpoints, Journal, Memories, MemoryFilter, PaperKey, Papers, SqliteJournal, SqliteOptions, StoreError,
     Upkeep, Writing,
 };
 use rusqlite::Connection;
@@ -160,7 +160,7 @@ fn pieces_of_context_become_memory() {
         .to_string()
     };
     let place =
-        |key: &str| Place { kind: "context".to_owned(), workspace: "/w".to_owned(), key: key.to_owned() };
+        |key: &str| PaperKey { kind: "context".to_owned(), workspace: "/w".to_owned(), key: key.to_owned() };
     journal.put_paper(&place("1"), 0, at(7), &paper("workspace", None, child)).unwrap();
     journal.put_paper(&place("2"), 0, at(7), &paper("session", Some(child), child)).unwrap();
     journal.put_paper(&place("3"), 0, at(7), "torn").unwrap();
@@ -179,9 +179,9 @@ fn pieces_of_context_become_memory() {
         assert_eq!(entry.tags.iter().map(ToString::to_string).collect::<Vec<_>>(), ["api-design"]);
         entry.check().unwrap();
     }
-    let stores: Vec<(Scope, Where)> = entries.iter().map(|entry| (entry.scope, entry.store)).collect();
-    assert!(stores.contains(&(Scope::Workspace, Where::LongTerm)), "{stores:?}");
-    assert!(stores.contains(&(Scope::Session, Where::Session)), "{stores:?}");
+    let stores: Vec<(MemoryScope, Where)> = entries.iter().map(|entry| (entry.scope, entry.store)).collect();
+    assert!(stores.contains(&(MemoryScope::Workspace, Where::LongTerm)), "{stores:?}");
+    assert!(stores.contains(&(MemoryScope::Session, Where::Session)), "{stores:?}");
     let left = journal.papers("context", "/w", None, 10).unwrap();
     assert_eq!(left.len(), 1, "what cannot be read stays where it is");
     assert_eq!(damage(&journal), [""; 0]);

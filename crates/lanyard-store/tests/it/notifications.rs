@@ -2,7 +2,8 @@
 
 use lanyard_core::continuity::{Counter, Tally, slot_of};
 use lanyard_core::notification::{
-    Delivery, DeliveryState, NewNotification, Notification, NotificationKind, NotificationStatus, Severity,
+    DeliveryState, NewNotification, Notification, NotificationDelivery, NotificationKind, NotificationStatus,
+    Severity,
 };
 use lanyard_core::{DeliveryId, NotificationId, SessionId};
 use lanyard_store::{
@@ -138,7 +139,7 @@ fn notifications_are_listed_by_age_and_by_change(store: &dyn Store) {
 fn deliveries_are_found_when_they_are_due(store: &dyn Store) {
     let held = made(1, "a", 1);
     let delivery = |number, to: &str, due| {
-        let new = Delivery::new(DeliveryId::from_u128(number), held.id, to.to_owned(), at(NOW));
+        let new = NotificationDelivery::new(DeliveryId::from_u128(number), held.id, to.to_owned(), at(NOW));
         new.put_off(at(due))
     };
     let first = delivery(1, "x", NOW + 10);
@@ -165,7 +166,7 @@ fn deliveries_are_found_when_they_are_due(store: &dyn Store) {
 
 fn what_is_removed_takes_its_deliveries_and_not_the_number_of_its_change(store: &dyn Store) {
     let held = made(1, "a", 7);
-    let delivery = Delivery::new(DeliveryId::from_u128(1), held.id, "x".to_owned(), at(NOW));
+    let delivery = NotificationDelivery::new(DeliveryId::from_u128(1), held.id, "x".to_owned(), at(NOW));
     let both = NotificationBatch { deliveries: vec![delivery], ..batch(vec![held.clone()]) };
     store.write_notifications(&both).unwrap();
     let gone = NotificationBatch { removed: vec![held.id], ..NotificationBatch::default() };

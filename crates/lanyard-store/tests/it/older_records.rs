@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use lanyard_core::DeliveryId;
-use lanyard_core::notification::Delivery;
+use lanyard_core::notification::NotificationDelivery;
 use lanyard_core::task::MailTo;
 use lanyard_store::{
     Backups, Failpoints, Flows, NotificationBatch, Notifications, SqliteJournal, SqliteOptions, StoreError,
@@ -138,7 +138,8 @@ fn older(path: &Path) -> (Teller, Foreman, Conductor) {
     conductor.end(flows[1]);
     conductor.write(&journal);
     let held = made(1, "a", 3);
-    let deliveries = vec![Delivery::new(DeliveryId::from_u128(1), held.id, "x".to_owned(), at(1))];
+    let deliveries =
+        vec![NotificationDelivery::new(DeliveryId::from_u128(1), held.id, "x".to_owned(), at(1))];
     let told = NotificationBatch { notifications: vec![held], deliveries, removed: Vec::new() };
     journal.write_notifications(&told).unwrap();
     drop(journal);

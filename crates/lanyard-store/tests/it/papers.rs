@@ -1,6 +1,6 @@
 //! Papers: kept with a version, changed only from the version one has seen, listed by kind and workspace.
 
-use lanyard_store::{Papers, Place, Put, Upkeep};
+use lanyard_store::{PaperKey, Papers, Put, Upkeep};
 
 use crate::kit::{Store, at, on_every_journal, open};
 
@@ -12,8 +12,8 @@ on_every_journal! {
     parts_of_a_place_are_never_joined
 }
 
-fn place(kind: &str, workspace: &str, key: &str) -> Place {
-    Place { kind: kind.to_owned(), workspace: workspace.to_owned(), key: key.to_owned() }
+fn place(kind: &str, workspace: &str, key: &str) -> PaperKey {
+    PaperKey { kind: kind.to_owned(), workspace: workspace.to_owned(), key: key.to_owned() }
 }
 
 /// S0-23, S0-64.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use lanyard_core::journal::PurgeStage;
 use lanyard_core::session::{ChangeEvent, NewSession};
 use lanyard_core::{Actor, Address, SessionId};
-use lanyard_store::{AppendError, Batch, Entry, Filter, PurgeStep, Purges, SqliteJournal, Upkeep, WipeStep};
+use lanyard_store::{
+    AppendError, Batch, EventEntry, Filter, PurgeStep, Purges, SqliteJournal, Upkeep, WipeStep,
+};
 
 use crate::kit::{Store, Teller, at, listed, on_every_journal, open, options};
 use crate::sqlite::crash_image;
@@ -88,7 +90,7 @@ fn fnd_k9_a_purged_session_leaves_a_tombstone_and_nothing_else(store: &dyn Store
     assert!(store.find(&Address::of(format!("alias-{SECRET}"))).unwrap().is_empty());
     assert!(!listed(store, &Filter::default()).contains(&id));
     assert_eq!(store.purge(id, 7).unwrap(), PurgeStep::Done, "it can be repeated");
-    let entry = Entry { session: id, seq: 1, at: at(1), body: log[0].clone() };
+    let entry = EventEntry { session: id, seq: 1, at: at(1), body: log[0].clone() };
     let batch = Batch { entries: vec![entry], ..Batch::default() };
     assert!(matches!(store.append(&batch), Err(AppendError::Contradiction(_))), "nothing follows a purge");
     let report = store.check().unwrap();

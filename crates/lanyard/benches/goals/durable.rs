@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use lanyard_store::{Batch, Entry, Journal, SqliteJournal};
+use lanyard_store::{Batch, EventEntry, Journal, SqliteJournal};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::Rig;
@@ -116,7 +116,7 @@ struct Rate {
 }
 
 struct Wish {
-    entry: Entry,
+    entry: EventEntry,
     done: oneshot::Sender<()>,
 }
 
@@ -124,7 +124,7 @@ struct Wish {
 fn drive(
     logs: &mut Vec<Log>,
     span: Duration,
-    mut append: impl FnMut(Vec<Entry>) -> Result<()> + Send,
+    mut append: impl FnMut(Vec<EventEntry>) -> Result<()> + Send,
 ) -> Result<Rate> {
     let (inbox, mut outlet) = mpsc::channel::<Wish>(GROUP_MAX * 16);
     let shares = share(std::mem::take(logs));

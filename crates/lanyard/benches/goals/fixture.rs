@@ -9,7 +9,7 @@ use lanyard_core::session::{
     Command, Envelope, Event, NewSession, Role, Signal, TurnOutcome, create, decide, observe,
 };
 use lanyard_core::{Actor, Rules, Session, SessionId, Timestamp, TurnId};
-use lanyard_store::{Batch, Entry, Journal, SqliteJournal, SqliteOptions};
+use lanyard_store::{Batch, EventEntry, Journal, SqliteJournal, SqliteOptions};
 
 /// Bytes of an event that is only content.
 pub(crate) const BODY_BYTES: usize = 300;
@@ -80,7 +80,7 @@ impl<'a> Scribe<'a> {
 
     fn stage(&mut self, envelope: &Envelope) -> Result<()> {
         let body = Bytes::from(serde_json::to_vec(envelope)?);
-        self.batch.entries.push(Entry {
+        self.batch.entries.push(EventEntry {
             session: envelope.session,
             seq: envelope.seq,
             at: envelope.at,
@@ -227,11 +227,11 @@ impl Log {
     }
 
     /// The next event of content.
-    pub(crate) fn next(&mut self) -> Entry {
+    pub(crate) fn next(&mut self) -> EventEntry {
         self.seq += 1;
         let mut body = self.ready.clone();
         let digits = self.seq.to_string();
         body[7..7 + digits.len()].copy_from_slice(digits.as_bytes());
-        Entry { session: self.id, seq: self.seq, at: self.at, body: Bytes::from(body) }
+        EventEntry { session: self.id, seq: self.seq, at: self.at, body: Bytes::from(body) }
     }
 }

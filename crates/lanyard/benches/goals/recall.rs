@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use lanyard_core::memory::{Entry, Scope, Source, Tags, Where};
+use lanyard_core::memory::{MemoryEntry, MemoryScope, Source, Tags, Where};
 use lanyard_core::{Actor, MemoryId, Timestamp};
 use lanyard_store::{Memories, MemoryFilter, SqliteJournal, Viewer, Writing};
 use rusqlite::Connection;
@@ -94,11 +94,11 @@ fn fill(journal: &SqliteJournal, bare: &Connection, from: usize, random: &mut fa
     Ok(())
 }
 
-fn entry(number: usize, text: String) -> Entry {
-    Entry {
+fn entry(number: usize, text: String) -> MemoryEntry {
+    MemoryEntry {
         id: MemoryId::from_u128(number as u128 + 1),
         store: Where::LongTerm,
-        scope: Scope::Workspace,
+        scope: MemoryScope::Workspace,
         workspace: "/w".to_owned(),
         owner: "ann".to_owned(),
         plan: None,

@@ -3,7 +3,7 @@
 
 use std::net::TcpStream;
 
-use lanyard_daemon::api::{Route, table};
+use lanyard_daemon::api::{ApiRoute, table};
 use lanyard_daemon::auth::Access;
 
 use crate::support::{Answer, Caller, Daemon, Setup, exchange};
@@ -39,7 +39,7 @@ impl People {
 }
 
 /// Uses a route on a session; whether it works is another matter, only who gets past the gate counts.
-fn knock(caller: &Caller, route: &Route, session: &str) -> Answer {
+fn knock(caller: &Caller, route: &ApiRoute, session: &str) -> Answer {
     let path = format!("{}{}", route.base, route.path).replace("{id}", session).replace("{note}", "x");
     let path =
         path.replace("{server}", "x").replace("{token}", "x").replace("{gate}", "x").replace("{name}", "x");

@@ -1,7 +1,7 @@
 //! Every change over HTTP is somebody's, has a reason where one was given, and can be repeated under its key (FND-H1). The
 //! routes come from the daemon's own table: a new one is checked before anyone thinks of it.
 
-use lanyard_daemon::api::{Recorded, Route, table};
+use lanyard_daemon::api::{ApiRoute, Recorded, table};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Daemon, Setup, binary};
@@ -45,7 +45,7 @@ impl Stage {
         self.made("/tasks", &json!({ "title": "another", "kind": "external" }), "id")
     }
 
-    fn path(&self, route: &Route) -> String {
+    fn path(&self, route: &ApiRoute) -> String {
         let fill = |path: String, name: &str, make: &dyn Fn() -> String| {
             if path.contains(name) { path.replace(name, &make()) } else { path }
         };
@@ -74,7 +74,7 @@ impl Stage {
     }
 
     /// A body the route takes, as far as it needs one; `which` makes two that differ.
-    fn body(&self, route: &Route, which: u32) -> Value {
+    fn body(&self, route: &ApiRoute, which: u32) -> Value {
         match route.name {
             "new_token" => json!({ "role": "observer", "name": format!("t{which}") }),
             "new_plan" => json!({ "title": format!("plan {which}") }),
@@ -95,9 +95,9 @@ impl Stage {
     }
 }
 
-fn recorded() -> Vec<Route> {
-    let here = |route: &Route| matches!(route.recorded, Recorded::Here | Recorded::WithoutAnswer);
-    let mut routes: Vec<Route> =
+fn recorded() -> Vec<ApiRoute> {
+    let here = |route: &ApiRoute| matches!(route.recorded, Recorded::Here | Recorded::WithoutAnswer);
+    let mut routes: Vec<ApiRoute> =
         table().into_iter().filter(here).filter(|route| !LEFT_OUT.contains(&route.name)).collect();
     // What is halted stays so for the others.
     routes.sort_by_key(|route| ["halt", "lift_halt"].iter().position(|last| *last == route.name));

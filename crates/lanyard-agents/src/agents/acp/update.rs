@@ -4,7 +4,7 @@ use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
-use lanyard_core::session::{PlanEntry, PlanStatus, Signal};
+use lanyard_core::session::{PlanEntry, PlanEntryState, Signal};
 use serde_json::{Value, json};
 
 use super::Acp;
@@ -112,9 +112,9 @@ impl Acp {
                 let entries = plan.entries.into_iter().map(|entry| PlanEntry {
                     text: entry.content,
                     status: match entry.status {
-                        PlanEntryStatus::InProgress => PlanStatus::InProgress,
-                        PlanEntryStatus::Completed => PlanStatus::Completed,
-                        _ => PlanStatus::Pending,
+                        PlanEntryStatus::InProgress => PlanEntryState::InProgress,
+                        PlanEntryStatus::Completed => PlanEntryState::Completed,
+                        _ => PlanEntryState::Pending,
                     },
                 });
                 out.push(Action::Saw { native, signal: Signal::Planned { entries: entries.collect() } });

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use lanyard_core::session::{PlanEntry, PlanStatus, Signal, TurnOutcome};
+use lanyard_core::session::{PlanEntry, PlanEntryState, Signal, TurnOutcome};
 use serde_json::Value;
 
 use super::asks;
@@ -457,9 +457,9 @@ fn changed(result: &Value) -> Option<Signal> {
 
 fn plan(todos: &Value) -> Vec<PlanEntry> {
     let status = |todo: &Value| match todo["status"].as_str().unwrap_or_default() {
-        "completed" => PlanStatus::Completed,
-        "in_progress" => PlanStatus::InProgress,
-        _ => PlanStatus::Pending,
+        "completed" => PlanEntryState::Completed,
+        "in_progress" => PlanEntryState::InProgress,
+        _ => PlanEntryState::Pending,
     };
     let text = |todo: &Value| todo["content"].as_str().unwrap_or_default().to_owned();
     let todos = todos.as_array().map_or(&[][..], Vec::as_slice);

@@ -1,6 +1,6 @@
 //! What Codex tells unasked: turns, items, text, plans, tokens.
 
-use lanyard_core::session::{PlanEntry, PlanStatus, Signal, TurnOutcome};
+use lanyard_core::session::{PlanEntry, PlanEntryState, Signal, TurnOutcome};
 use serde_json::Value;
 
 use super::threads::Item;
@@ -265,9 +265,9 @@ fn end(turn: &Value) -> TurnEnd {
 fn plan(steps: &Value) -> Vec<PlanEntry> {
     let steps = steps.as_array().map_or(&[][..], Vec::as_slice);
     let status = |step: &Value| match step["status"].as_str().unwrap_or_default() {
-        "completed" => PlanStatus::Completed,
-        "inProgress" => PlanStatus::InProgress,
-        _ => PlanStatus::Pending,
+        "completed" => PlanEntryState::Completed,
+        "inProgress" => PlanEntryState::InProgress,
+        _ => PlanEntryState::Pending,
     };
     let text = |step: &Value| step["step"].as_str().unwrap_or_default().to_owned();
     steps.iter().map(|step| PlanEntry { text: text(step), status: status(step) }).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lanyard_core::session::{PlanEntry, PlanStatus, Signal, TurnOutcome};
+use lanyard_core::session::{PlanEntry, PlanEntryState, Signal, TurnOutcome};
 use serde_json::{Value, json};
 
 use super::{OPEN_MAX, Told};
@@ -198,7 +198,11 @@ fn planned(item: &Value, out: &mut Actions) {
         .iter()
         .map(|entry| PlanEntry {
             text: entry["text"].as_str().unwrap_or_default().to_owned(),
-            status: if entry["completed"] == true { PlanStatus::Completed } else { PlanStatus::Pending },
+            status: if entry["completed"] == true {
+                PlanEntryState::Completed
+            } else {
+                PlanEntryState::Pending
+            },
         })
         .collect();
     out.push(Action::Saw { native: None, signal: Signal::Planned { entries } });

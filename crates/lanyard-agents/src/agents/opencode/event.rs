@@ -1,6 +1,6 @@
 //! Events of `OpenCode`, with the bridge's notes, as actions.
 
-use lanyard_core::session::{GateKind, GateOption, OptionKind, PlanEntry, PlanStatus, Question, Signal};
+use lanyard_core::session::{GateKind, GateOption, OptionKind, PlanEntry, PlanEntryState, Question, Signal};
 use serde_json::{Value, json};
 
 use super::{OpenCode, end_in, orders, turn_in};
@@ -136,9 +136,9 @@ fn plan(todos: &Value) -> Vec<PlanEntry> {
     let entry = |todo: &Value| {
         let status = match todo["status"].as_str() {
             // What was given up is done with.
-            Some("completed" | "cancelled") => PlanStatus::Completed,
-            Some("in_progress") => PlanStatus::InProgress,
-            Some(_) | None => PlanStatus::Pending,
+            Some("completed" | "cancelled") => PlanEntryState::Completed,
+            Some("in_progress") => PlanEntryState::InProgress,
+            Some(_) | None => PlanEntryState::Pending,
         };
         Some(PlanEntry { text: todo["content"].as_str()?.to_owned(), status })
     };

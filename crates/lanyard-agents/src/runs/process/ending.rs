@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use super::{EndedBy, Identity, Process, ProcessEnd, Scope, look, now_ms, send};
+use super::{EndedBy, Identity, Process, ProcessEnd, RunScope, look, now_ms, send};
 
 /// Listed in a receipt; a fork bomb should not fill the disk with names.
 const LISTED_MAX: usize = 1_000;
@@ -34,8 +34,8 @@ impl Pace {
 }
 
 #[derive(Debug)]
-pub(crate) struct Ending {
-    scope: Scope,
+pub(crate) struct RunEnding {
+    scope: RunScope,
     kill_at: u64,
     next_at: u64,
     pause: u64,
@@ -44,8 +44,8 @@ pub(crate) struct Ending {
     listed: Vec<ProcessEnd>,
 }
 
-impl Ending {
-    pub(crate) fn new(scope: Scope, now: u64, grace_ms: u64) -> Self {
+impl RunEnding {
+    pub(crate) fn new(scope: RunScope, now: u64, grace_ms: u64) -> Self {
         Self {
             scope,
             kill_at: now.saturating_add(grace_ms),
@@ -130,7 +130,7 @@ pub fn end_and_wait(
 ) -> io::Result<(Vec<ProcessEnd>, u64)> {
     let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
     let begun = now_ms();
-    let mut ending = Ending::new(Scope::new(run, shim.cloned(), agent.cloned()), begun, grace_ms);
+    let mut ending = RunEnding::new(RunScope::new(run, shim.cloned(), agent.cloned()), begun, grace_ms);
     let give_up = begun.saturating_add(grace_ms).saturating_add(KILL_PATIENCE_MS);
     loop {
         let now = now_ms();

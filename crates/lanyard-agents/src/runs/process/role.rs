@@ -28,7 +28,7 @@ const SERVER_WORDS: [&str; 14] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum ProcessRole {
     Command,
     Server,
     /// Nothing tells which.
@@ -36,7 +36,7 @@ pub(super) enum Role {
 }
 
 /// The role of a living process, from its input, output and command line.
-pub(super) fn role(process: &Process) -> Role {
+pub(super) fn role(process: &Process) -> ProcessRole {
     let agents = table::ends(process.parent).map(Result::ok);
     role_by(&table::ends(process.pid), &agents, || table::command_line(process.pid))
 }
@@ -46,21 +46,25 @@ fn role_by(
     ends: &[io::Result<PathBuf>; 2],
     agents: &[Option<PathBuf>; 2],
     line: impl Fn() -> String,
-) -> Role {
+) -> ProcessRole {
     let hidden = |end: &io::Result<PathBuf>| {
         end.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     };
     if ends.iter().any(hidden) {
-        return Role::Either;
+        return ProcessRole::Either;
     }
     let own = |end: &io::Result<PathBuf>| {
         end.as_ref().is_ok_and(|end| is_channel(end) && !agents.iter().flatten().any(|held| held == end))
     };
     if !ends.iter().all(own) {
-        return Role::Command;
+        return ProcessRole::Command;
     }
     let line = line().to_ascii_lowercase();
-    if SERVER_WORDS.iter().any(|word| line.contains(word)) { Role::Server } else { Role::Either }
+    if SERVER_WORDS.iter().any(|word| line.contains(word)) {
+        ProcessRole::Server
+    } else {
+        ProcessRole::Either
+    }
 }
 
 /// A pipe or a socket; the kernel shows them as `pipe:[1]` and `socket:[1]`.
@@ -85,17 +89,22 @@ mod tests {
             role_by(&ends, &agents, || line.to_owned())
         };
         for (input, output, line, role) in [
-            ("pipe:[7]", "pipe:[8]", "node /opt/@modelcontextprotocol/server-x/index.js", Role::Server),
-            ("socket:[7]", "socket:[8]", "typescript-language-server --stdio", Role::Server),
-            ("socket:[7]", "pipe:[8]", "/usr/bin/rg needle", Role::Either),
-            ("/dev/null", "pipe:[8]", "mcp-server", Role::Command),
-            ("pipe:[7]", "/tmp/output", "mcp-server", Role::Command),
-            ("/dev/pts/3", "/dev/pts/3", "mcp-server", Role::Command),
-            ("closed", "pipe:[8]", "mcp-server", Role::Command),
+            (
+                "pipe:[7]",
+                "pipe:[8]",
+                "node /opt/@modelcontextprotocol/server-x/index.js",
+                ProcessRole::Server,
+            ),
+            ("socket:[7]", "socket:[8]", "typescript-language-server --stdio", ProcessRole::Server),
+            ("socket:[7]", "pipe:[8]", "/usr/bin/rg needle", ProcessRole::Either),
+            ("/dev/null", "pipe:[8]", "mcp-server", ProcessRole::Command),
+            ("pipe:[7]", "/tmp/output", "mcp-server", ProcessRole::Command),
+            ("/dev/pts/3", "/dev/pts/3", "mcp-server", ProcessRole::Command),
+            ("closed", "pipe:[8]", "mcp-server", ProcessRole::Command),
             // The agent's own input and output, handed down.
-            ("pipe:[1]", "pipe:[8]", "mcp-server", Role::Command),
-            ("pipe:[7]", "pipe:[2]", "mcp-server", Role::Command),
-            ("hidden", "hidden", "mcp-server", Role::Either),
+            ("pipe:[1]", "pipe:[8]", "mcp-server", ProcessRole::Command),
+            ("pipe:[7]", "pipe:[2]", "mcp-server", ProcessRole::Command),
+            ("hidden", "hidden", "mcp-server", ProcessRole::Either),
         ] {
             assert_eq!(of(input, output, line), role, "{input} {output} {line}");
         }

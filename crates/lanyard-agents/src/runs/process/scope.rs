@@ -10,7 +10,7 @@ use super::{Identity, Process, look, table};
 /// Who is part of a run: whatever descends from the shim, is in its session or in the agent's group, or bears the
 /// run's marker in its environment. Another run's marker always wins: a run inside a run is supervised by its own shim.
 #[derive(Debug)]
-pub(crate) struct Scope {
+pub(crate) struct RunScope {
     run: String,
     shim: Option<Identity>,
     agent: Option<Identity>,
@@ -32,7 +32,7 @@ struct Candidate {
     member: bool,
 }
 
-impl Scope {
+impl RunScope {
     pub(crate) fn new(run: &str, shim: Option<Identity>, agent: Option<Identity>) -> Self {
         Self { run: run.to_owned(), shim, agent, known: HashSet::new() }
     }

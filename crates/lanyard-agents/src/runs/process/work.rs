@@ -12,9 +12,9 @@ use std::io;
 use std::time::Duration;
 
 use super::ending::{KILL_PATIENCE_MS, Pace};
-use super::role::{Role, role};
+use super::role::{ProcessRole, role};
 use super::table::variable;
-use super::{EndedBy, Identity, Process, ProcessEnd, Scope, now_ms, send};
+use super::{EndedBy, Identity, Process, ProcessEnd, RunScope, now_ms, send};
 
 /// The variable by which Codex tells a command the conversation it belongs to.
 const CODEX_THREAD: &str = "CODEX_THREAD_ID";
@@ -72,7 +72,7 @@ impl Work {
         members: &[Process],
         agent: Option<u32>,
         thread: impl Fn(&Process) -> Option<String>,
-        role: impl Fn(&Process) -> Role,
+        role: impl Fn(&Process) -> ProcessRole,
     ) -> Vec<Class> {
         let place: HashMap<u32, usize> =
             members.iter().enumerate().map(|(place, process)| (process.pid, place)).collect();
@@ -90,27 +90,27 @@ impl Work {
                 }
                 let parent = place.get(&top.parent).and_then(|place| members.get(*place));
                 let role = match parent {
-                    _ if !young(process) => Role::Server,
+                    _ if !young(process) => ProcessRole::Server,
                     Some(parent) if !is_command(top, parent, of.is_some()) => {
-                        if parent.name.starts_with(CODEX) { Role::Server } else { role(top) }
+                        if parent.name.starts_with(CODEX) { ProcessRole::Server } else { role(top) }
                     }
-                    Some(_) | None => Role::Command,
+                    Some(_) | None => ProcessRole::Command,
                 };
                 self.class(young(process), role, of.as_deref())
             })
             .collect()
     }
 
-    fn class(&self, young: bool, role: Role, of: Option<&str>) -> Class {
+    fn class(&self, young: bool, role: ProcessRole, of: Option<&str>) -> Class {
         match (&self.whose, of, role) {
             (Whose::Subagent { native }, Some(of), _) if of == native => Class::OfTheTurn,
             (Whose::Agent { others }, Some(of), _) if others.iter().any(|other| other == of) => Class::Other,
             _ if !young => Class::Other,
-            (Whose::Subagent { .. }, None, Role::Command | Role::Either) => Class::Unclear,
+            (Whose::Subagent { .. }, None, ProcessRole::Command | ProcessRole::Either) => Class::Unclear,
             (Whose::Subagent { .. }, _, _) => Class::Other,
-            (Whose::Agent { .. }, _, Role::Command) => Class::OfTheTurn,
-            (Whose::Agent { .. }, _, Role::Either) => Class::Unclear,
-            (Whose::Agent { .. }, _, Role::Server) => Class::Server,
+            (Whose::Agent { .. }, _, ProcessRole::Command) => Class::OfTheTurn,
+            (Whose::Agent { .. }, _, ProcessRole::Either) => Class::Unclear,
+            (Whose::Agent { .. }, _, ProcessRole::Server) => Class::Server,
         }
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn end_work(
     let begun = now_ms();
     let kill_at = begun.saturating_add(grace_ms);
     let give_up = kill_at.saturating_add(KILL_PATIENCE_MS);
-    let mut scope = Scope::new(run, shim.cloned(), agent.cloned());
+    let mut scope = RunScope::new(run, shim.cloned(), agent.cloned());
     let mut told: HashSet<(u32, u64)> = HashSet::new();
     let mut ended: HashMap<(u32, u64), ProcessEnd> = HashMap::new();
     let mut pace = Pace::default();
@@ -193,9 +193,9 @@ mod tests {
             threads.iter().find(|(pid, _)| *pid == process.pid).map(|(_, thread)| (*thread).to_owned())
         };
         let role = |process: &Process| match process.name.as_str() {
-            "node" => Role::Server,
-            "rg" => Role::Either,
-            _ => Role::Command,
+            "node" => ProcessRole::Server,
+            "rg" => ProcessRole::Either,
+            _ => ProcessRole::Command,
         };
         let classes = work.sort(members, Some(AGENT), thread, role);
         members.iter().map(|process| process.pid).zip(classes).collect()

@@ -33,14 +33,14 @@ pub(super) struct Request {
 
 /// An answer of the relay's own: status, code, what happened, what to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct RelayRefusal {
     pub(super) status: u16,
     pub(super) code: &'static str,
     pub(super) title: String,
     pub(super) advice: String,
 }
 
-impl Refusal {
+impl RelayRefusal {
     fn new(status: u16, code: &'static str, title: &str, advice: &str) -> Self {
         Self { status, code, title: title.to_owned(), advice: advice.to_owned() }
     }
@@ -59,7 +59,7 @@ impl Refusal {
     }
 }
 
-impl From<Malformed> for Refusal {
+impl From<Malformed> for RelayRefusal {
     fn from(Malformed(what): Malformed) -> Self {
         Self::new(400, "bad_request", what, "send one plain HTTP/1.1 request")
     }
@@ -93,7 +93,7 @@ impl Asker {
     }
 
     /// The next request; none when the client is done.
-    pub(super) fn next(&mut self) -> Result<Option<Request>, Refusal> {
+    pub(super) fn next(&mut self) -> Result<Option<Request>, RelayRefusal> {
         // A client that the daemon knows may keep its connection idle; a stranger may not.
         let idle = if self.is_known { None } else { Some(now_ms() + HEAD_WAIT_MS) };
         if self.stream.unused().is_empty() && !self.fill(idle)? {
@@ -104,7 +104,7 @@ impl Asker {
             let read = heads::request(self.stream.unused())?;
             let bytes = read.as_ref().map_or(self.stream.unused().len(), |(_, end)| *end);
             if bytes > HEAD_BYTES_MAX {
-                return Err(Refusal::new(
+                return Err(RelayRefusal::new(
                     431,
                     "head_too_large",
                     "the request's head is too large",
@@ -126,19 +126,19 @@ impl Asker {
     }
 
     /// Only an agent's own requests pass: its MCP servers and the API that its hooks use.
-    fn check(&self, head: &RequestHead) -> Result<(), Refusal> {
+    fn check(&self, head: &RequestHead) -> Result<(), RelayRefusal> {
         let host = head.headers.only("host")?.unwrap_or_default();
         if !self.hosts.iter().any(|own| own == host) {
             let title = format!("this relay does not answer to the host `{host}`");
             let advice = format!("use http://{}", self.hosts[0]);
-            return Err(Refusal { status: 421, code: "host_not_allowed", title, advice });
+            return Err(RelayRefusal { status: 421, code: "host_not_allowed", title, advice });
         }
         if !["/mcp/", "/api/v1/"].iter().any(|prefix| head.target.starts_with(prefix)) {
             let advice = "use /mcp/SESSION/SERVER; open pages at the daemon's own address";
-            return Err(Refusal::new(404, "not_relayed", "the relay has no such address", advice));
+            return Err(RelayRefusal::new(404, "not_relayed", "the relay has no such address", advice));
         }
         if !matches!(head.method.as_str(), "GET" | "POST" | "PUT" | "PATCH" | "DELETE") {
-            return Err(Refusal::new(
+            return Err(RelayRefusal::new(
                 405,
                 "method_not_allowed",
                 "the relay forwards no such method",
@@ -149,9 +149,10 @@ impl Asker {
     }
 
     /// None when the client goes in the middle of it.
-    fn body(&mut self, head: &RequestHead) -> Result<Option<Vec<u8>>, Refusal> {
+    fn body(&mut self, head: &RequestHead) -> Result<Option<Vec<u8>>, RelayRefusal> {
         let length = head.length()?;
-        let large = || Refusal::new(413, "body_too_large", "the message is larger than 16 MiB", "send less");
+        let large =
+            || RelayRefusal::new(413, "body_too_large", "the message is larger than 16 MiB", "send less");
         if matches!(length, Length::Bytes(bytes) if bytes > BODY_BYTES_MAX as u64) {
             return Err(large());
         }
@@ -185,12 +186,12 @@ impl Asker {
     }
 
     /// Waits for more bytes. False when the client is done.
-    fn fill(&mut self, until: Option<u64>) -> Result<bool, Refusal> {
+    fn fill(&mut self, until: Option<u64>) -> Result<bool, RelayRefusal> {
         loop {
             let left = until.map(|until| until.saturating_sub(now_ms()));
             if left == Some(0) {
                 let title = "the request did not arrive in time";
-                return Err(Refusal::new(408, "request_too_slow", title, "send it again"));
+                return Err(RelayRefusal::new(408, "request_too_slow", title, "send it again"));
             }
             let wait = left.and_then(|ms| Timespec::try_from(Duration::from_millis(ms)).ok());
             let mut fds = [PollFd::from_borrowed_fd(self.fd(), PollFlags::IN)];
@@ -268,7 +269,7 @@ impl Asker {
         }
     }
 
-    pub(super) fn refuse(&mut self, refusal: &Refusal) -> Result<(), Cut> {
+    pub(super) fn refuse(&mut self, refusal: &RelayRefusal) -> Result<(), Cut> {
         // What the client would send next may be the rest of what was refused.
         self.keeps = false;
         let reason = match refusal.status {

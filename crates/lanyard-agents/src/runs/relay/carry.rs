@@ -1,10 +1,10 @@
 //! One request to the daemon and its answer back, also when the daemon ends in between.
 
-use super::asker::{Asker, Refusal, Request};
+use super::asker::{Asker, RelayRefusal, Request};
 use super::heads::{AnswerHead, Body};
 use super::listening;
 use super::message::{self, Message};
-use super::place::{Cut, Exchange, Patience, Place};
+use super::place::{Cut, Exchange, Patience, RelayPlace};
 
 /// Daemons that one request is sent to at most: a request that ends each of them is given up.
 const TRIES_MAX: u32 = 8;
@@ -22,7 +22,7 @@ impl From<Cut> for Gone {
     }
 }
 
-pub(super) fn carry(asker: &mut Asker, request: &Request, place: &Place) -> Result<(), Gone> {
+pub(super) fn carry(asker: &mut Asker, request: &Request, place: &RelayPlace) -> Result<(), Gone> {
     if !request.head.target.starts_with("/mcp/") {
         return once(asker, request, place);
     }
@@ -73,25 +73,25 @@ fn server_of(target: &str) -> &str {
 fn answer(asker: &mut Asker, message: Option<String>) -> Result<(), Gone> {
     match message {
         Some(message) => Ok(asker.answer("200 OK", "application/json", &message)?),
-        None => Ok(asker.refuse(&Refusal::away("no daemon has taken this message"))?),
+        None => Ok(asker.refuse(&RelayRefusal::away("no daemon has taken this message"))?),
     }
 }
 
 /// A request of a hook or of the command line. Its sender goes on without an answer, so it never waits for a daemon.
-fn once(asker: &mut Asker, request: &Request, place: &Place) -> Result<(), Gone> {
+fn once(asker: &mut Asker, request: &Request, place: &RelayPlace) -> Result<(), Gone> {
     let Ok(stream) = place.connect(asker, Patience::Ms(0)) else {
-        return Ok(asker.refuse(&Refusal::away("no daemon runs, so nothing was done"))?);
+        return Ok(asker.refuse(&RelayRefusal::away("no daemon runs, so nothing was done"))?);
     };
     let mut exchange = Exchange::begin(stream, request, &[]);
     let head = match exchange.head(asker) {
         Ok(head) => head,
         Err(Cut::Client) => return Err(Gone),
         Err(Cut::Unread | Cut::Late) => {
-            return Ok(asker.refuse(&Refusal::away("the daemon ended, and nothing was done"))?);
+            return Ok(asker.refuse(&RelayRefusal::away("the daemon ended, and nothing was done"))?);
         }
         Err(Cut::Read) => {
             let title = "the daemon ended before it answered; the request may have been carried out";
-            return Ok(asker.refuse(&Refusal::away(title))?);
+            return Ok(asker.refuse(&RelayRefusal::away(title))?);
         }
     };
     let mut body = Body::new(head.length().map_err(|_| Gone)?);

@@ -2,10 +2,10 @@
 //! and go.
 
 use super::PAUSED;
-use super::asker::{Asker, Refusal, Request};
+use super::asker::{Asker, RelayRefusal, Request};
 use super::carry::{Gone, pass};
 use super::heads::Body;
-use super::place::{Cut, Exchange, Patience, Place, pause_for};
+use super::place::{Cut, Exchange, Patience, RelayPlace, pause_for};
 
 /// Pause before a stream that was cut off is opened again.
 const AGAIN_MS: u64 = 100;
@@ -22,7 +22,7 @@ enum End {
     None,
 }
 
-pub(super) fn listen(asker: &mut Asker, request: &Request, place: &Place) -> Result<(), Gone> {
+pub(super) fn listen(asker: &mut Asker, request: &Request, place: &RelayPlace) -> Result<(), Gone> {
     let mut tail = Tail::default();
     let mut begun = false;
     loop {
@@ -30,7 +30,7 @@ pub(super) fn listen(asker: &mut Asker, request: &Request, place: &Place) -> Res
         let stream = match place.connect(asker, patience) {
             Ok(stream) => stream,
             Err(Cut::Late | Cut::Unread | Cut::Read) => {
-                return Ok(asker.refuse(&Refusal::away("no daemon runs that could open the stream"))?);
+                return Ok(asker.refuse(&RelayRefusal::away("no daemon runs that could open the stream"))?);
             }
             Err(Cut::Client) => return Err(Gone),
         };

@@ -27,7 +27,7 @@ const NOT_FORWARDED: [&str; 3] = ["host", "cookie", "expect"];
 
 /// Where requests come in and where they go.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RelayPlace {
     pub(super) socket: PathBuf,
     pub(super) address: SocketAddr,
     pub(super) contacts: Contacts,
@@ -62,7 +62,7 @@ pub(super) enum Patience {
     Listening,
 }
 
-impl Place {
+impl RelayPlace {
     /// A connection to the daemon, as soon as there is one.
     pub(super) fn connect(&self, asker: &mut Asker, patience: Patience) -> Result<UnixStream, Cut> {
         let begun = now_ms();

@@ -13,7 +13,7 @@ use super::client::{Client, Frame, is_later};
 use super::input::Input;
 use super::spool::{Spool, Tail};
 use crate::runs::folder::Folder;
-use crate::runs::process::{Ending, Identity, Scope, now_ms};
+use crate::runs::process::{Identity, RunEnding, RunScope, now_ms};
 use crate::runs::record::{Exit, How, Spec};
 use crate::runs::wire::{Answer, Message, Request, Status};
 
@@ -56,7 +56,7 @@ pub(super) struct Supervisor {
     wake: UnixStream,
     /// How the agent's main process ended, once it has.
     how: Option<How>,
-    ending: Option<Ending>,
+    ending: Option<RunEnding>,
     /// Nothing of the scope lives.
     over: bool,
     buffer: Box<[u8]>,
@@ -160,7 +160,7 @@ impl Supervisor {
 
     /// None: nothing is due, however long it takes.
     fn timeout(&self) -> Option<Timespec> {
-        let ending = self.ending.as_ref().filter(|_| !self.over).map(Ending::next_at);
+        let ending = self.ending.as_ref().filter(|_| !self.over).map(RunEnding::next_at);
         let due = ending.into_iter().chain(self.out.retry_at()).min()?;
         let left = Duration::from_millis(due.saturating_sub(now_ms()));
         Timespec::try_from(left).ok()
@@ -274,8 +274,8 @@ impl Supervisor {
         if let Some(ending) = &mut self.ending {
             return ending.hasten(now, grace_ms);
         }
-        let scope = Scope::new(&self.run, Some(self.me.clone()), Some(self.agent.clone()));
-        self.ending = Some(Ending::new(scope, now, grace_ms));
+        let scope = RunScope::new(&self.run, Some(self.me.clone()), Some(self.agent.clone()));
+        self.ending = Some(RunEnding::new(scope, now, grace_ms));
     }
 
     /// What became of the agent, and the next step of its end.
@@ -315,7 +315,7 @@ impl Supervisor {
     }
 
     fn finish(self) -> io::Result<()> {
-        let (ended, ended_more) = self.ending.map(Ending::receipt).unwrap_or_default();
+        let (ended, ended_more) = self.ending.map(RunEnding::receipt).unwrap_or_default();
         let exit = Exit {
             how: self.how.unwrap_or(How::Lost),
             ended,

@@ -11,7 +11,7 @@ use lanyard_core::session::{ChangeEvent, Event, GateEvent, GateStatus, Lifecycle
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::super::follow::{Follow, Told, Want};
+use super::super::follow::{Follow, FollowDepth, Told};
 use super::super::host::Host;
 
 /// Subagents that are followed at a time.
@@ -86,7 +86,7 @@ async fn listen(host: Arc<Host>, child: SessionId, name: String, sender: mpsc::S
             return;
         }
     }
-    let mut follow = Follow::after(&host.context, &id, detail.view.last_seq, Want::Log);
+    let mut follow = Follow::after(&host.context, &id, detail.view.last_seq, FollowDepth::Log);
     loop {
         let news = match follow.next().await {
             Told::Over(_) => return,

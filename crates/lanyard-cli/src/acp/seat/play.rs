@@ -7,7 +7,7 @@ use lanyard_core::session::Envelope;
 
 use super::super::tell::{Teller, Telling};
 use super::super::words::error_of;
-use super::Seat;
+use super::EditorSession;
 use crate::failure::Failure;
 
 /// Events read at once.
@@ -21,7 +21,7 @@ struct Stretch {
     to: u64,
 }
 
-impl Seat {
+impl EditorSession {
     pub(super) async fn load(&mut self, id: RequestId) {
         match self.play().await {
             Ok(()) => {

@@ -7,7 +7,7 @@ use super::super::talk::{Author, Talk};
 use super::{BridgeLedger, Out, Source};
 
 /// Where in the server's answer some words stand.
-struct Place<'a> {
+struct PartPlace<'a> {
     session: &'a str,
     message: &'a str,
     part: &'a str,
@@ -44,7 +44,7 @@ impl BridgeLedger {
 
     pub(super) fn part(&mut self, session: &str, part: &Value, source: Source, out: &mut Out) {
         let (Some(message), Some(id)) = (part["messageID"].as_str(), part["id"].as_str()) else { return };
-        let place = Place { session, message, part: id };
+        let place = PartPlace { session, message, part: id };
         match part["type"].as_str() {
             Some("text") => self.text(&place, "text", part, source, out),
             Some("reasoning") => self.text(&place, "reasoning", part, source, out),
@@ -55,8 +55,15 @@ impl BridgeLedger {
         }
     }
 
-    fn text(&mut self, place: &Place<'_>, kind: &'static str, part: &Value, source: Source, out: &mut Out) {
-        let Place { session, message, part: id } = *place;
+    fn text(
+        &mut self,
+        place: &PartPlace<'_>,
+        kind: &'static str,
+        part: &Value,
+        source: Source,
+        out: &mut Out,
+    ) {
+        let PartPlace { session, message, part: id } = *place;
         let text = part["text"].as_str().unwrap_or_default();
         let Some(author) = self.author(session, message) else { return };
         let Some(talk) = self.talks.get_mut(session) else { return };
@@ -103,11 +110,11 @@ impl BridgeLedger {
         }
         let at = record.said;
         record.said += delta.len();
-        self.words(&Place { session, message, part: id }, kind_of(author, kind), at, delta, out);
+        self.words(&PartPlace { session, message, part: id }, kind_of(author, kind), at, delta, out);
     }
 
-    fn words(&mut self, place: &Place<'_>, kind: &str, mut at: usize, mut text: &str, out: &mut Out) {
-        let Place { session, message, part } = *place;
+    fn words(&mut self, place: &PartPlace<'_>, kind: &str, mut at: usize, mut text: &str, out: &mut Out) {
+        let PartPlace { session, message, part } = *place;
         while !text.is_empty() {
             let piece = head(text, TEXT_BYTES_MAX);
             let properties = json!({
@@ -120,8 +127,8 @@ impl BridgeLedger {
         }
     }
 
-    fn tool(&mut self, place: &Place<'_>, part: &Value, out: &mut Out) {
-        let Place { session, message, part: id } = *place;
+    fn tool(&mut self, place: &PartPlace<'_>, part: &Value, out: &mut Out) {
+        let PartPlace { session, message, part: id } = *place;
         let state = &part["state"];
         let status = match state["status"].as_str() {
             Some("running") => "running",
@@ -160,8 +167,8 @@ impl BridgeLedger {
         }
     }
 
-    fn step(&mut self, place: &Place<'_>, part: &Value, out: &mut Out) {
-        let Place { session, message, part: id } = *place;
+    fn step(&mut self, place: &PartPlace<'_>, part: &Value, out: &mut Out) {
+        let PartPlace { session, message, part: id } = *place;
         let author = self.author(session, message);
         let Some(talk) = self.talks.get_mut(session) else { return };
         let Some(record) = talk.part(message, id).filter(|record| !record.closed) else { return };
@@ -179,8 +186,8 @@ impl BridgeLedger {
     }
 
     /// Files that differ after a step, which includes those a shell command wrote.
-    fn patch(&mut self, place: &Place<'_>, part: &Value, out: &mut Out) {
-        let Place { session, message, part: id } = *place;
+    fn patch(&mut self, place: &PartPlace<'_>, part: &Value, out: &mut Out) {
+        let PartPlace { session, message, part: id } = *place;
         let Some(talk) = self.talks.get_mut(session) else { return };
         let Some(record) = talk.part(message, id).filter(|record| !record.closed) else { return };
         record.closed = true;

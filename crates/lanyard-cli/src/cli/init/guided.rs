@@ -105,7 +105,7 @@ fn default_agent(context: &Context, found: &[FoundAgent]) -> Result<Option<Strin
 }
 
 fn hook_for(context: &Context, harness: Harness) -> Result<Option<Harness>, Failure> {
-    let file = hook::settings_file(context, &hook::Place::of_user(harness))?;
+    let file = hook::settings_file(context, &hook::HookPlace::of_user(harness))?;
     let question = format!(
         "Install hooks for {} in {}? They deliver stops and guidance to its own tools.",
         harness.as_str(),

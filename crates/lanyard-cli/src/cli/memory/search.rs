@@ -3,7 +3,7 @@
 use lanyard_api::types::{FoundBy, MemoryPage, NewMemory};
 use lanyard_client::Route;
 use lanyard_client::names::A_SESSION;
-use lanyard_core::memory::{Entry, Scope, Where};
+use lanyard_core::memory::{MemoryEntry, MemoryScope, Where};
 use serde_json::json;
 
 use crate::cli::target::{text_or_stdin, workspace};
@@ -147,7 +147,7 @@ impl MemoryAddArgs {
         let new = NewMemory {
             text: text_or_stdin(self.text)?,
             name: self.name,
-            scope: self.long_term.then_some(Scope::Workspace),
+            scope: self.long_term.then_some(MemoryScope::Workspace),
             tags: self.tags,
             session: client.id_if(A_SESSION, self.session).await?,
             workspace: self.workspace,
@@ -155,7 +155,7 @@ impl MemoryAddArgs {
             plan: None,
             version: self.version,
         };
-        let entry: Entry = client.post(&Route::to(&["memory"]), &new).await?;
+        let entry: MemoryEntry = client.post(&Route::to(&["memory"]), &new).await?;
         if context.out.is_json() {
             return context.out.json(&entry);
         }

@@ -48,7 +48,7 @@ pub(super) struct TaskAddArgs {
     #[command(flatten)]
     order: Order,
     #[command(flatten)]
-    place: Place,
+    place: WorkPlace,
 }
 
 /// Its place among others.
@@ -84,7 +84,7 @@ struct Order {
 /// Where it is done, and by what kind of worker.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Where it is done")]
-struct Place {
+struct WorkPlace {
     /// What kind of worker does it [default: background, or chat with --session]
     #[arg(long, value_parser = words::kind())]
     kind: Option<WorkerKind>,

@@ -12,7 +12,7 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::Value;
 
-use super::{Agent, Memory, Place, Session, params_of};
+use super::{Agent, Memory, Session, SessionPlace, params_of};
 use crate::scripted::state::{Header, History, Record, Saved};
 
 /// Sessions one process keeps loaded, children included.
@@ -26,7 +26,7 @@ impl Agent {
     }
 
     pub(super) fn new_session(&self, request: NewSessionRequest) -> Result<NewSessionResponse, Error> {
-        let place = Place { cwd: request.cwd, servers: request.mcp_servers };
+        let place = SessionPlace { cwd: request.cwd, servers: request.mcp_servers };
         let session = self.make(place, None, None, &[])?;
         Ok(NewSessionResponse::new(session.id.clone()))
     }
@@ -34,7 +34,7 @@ impl Agent {
     /// A session under a new id.
     pub(in crate::scripted) fn make(
         &self,
-        place: Place,
+        place: SessionPlace,
         parent: Option<SessionId>,
         title: Option<String>,
         records: &[Record],
@@ -51,7 +51,7 @@ impl Agent {
         self.keep(saved, history, place)
     }
 
-    fn keep(&self, saved: Saved, history: History, place: Place) -> Result<Arc<Session>, Error> {
+    fn keep(&self, saved: Saved, history: History, place: SessionPlace) -> Result<Arc<Session>, Error> {
         let memory = Memory { prompts: saved.prompts(), history, cents: 0 };
         let session = Arc::new(Session {
             id: saved.header.session,
@@ -70,7 +70,7 @@ impl Agent {
     }
 
     /// Brings a session back from disk, and gives what is to be replayed.
-    fn bring_back(&self, id: &SessionId, place: Place) -> Result<Vec<Record>, Error> {
+    fn bring_back(&self, id: &SessionId, place: SessionPlace) -> Result<Vec<Record>, Error> {
         if self.options.refuse_resume {
             return Err(Error::new(-32002, "this agent refuses to resume").data(id.to_string()));
         }
@@ -94,7 +94,7 @@ impl Agent {
             Ok(request) => request,
             Err(error) => return self.wire.answer(id, Err::<Value, Error>(error)),
         };
-        let place = Place { cwd: request.cwd, servers: request.mcp_servers };
+        let place = SessionPlace { cwd: request.cwd, servers: request.mcp_servers };
         let records = match self.bring_back(&request.session_id, place) {
             Ok(records) => records,
             Err(error) => return self.wire.answer(id, Err::<Value, Error>(error)),
@@ -118,7 +118,7 @@ impl Agent {
     }
 
     pub(super) fn resume(&self, request: ResumeSessionRequest) -> Result<ResumeSessionResponse, Error> {
-        let place = Place { cwd: request.cwd, servers: request.mcp_servers };
+        let place = SessionPlace { cwd: request.cwd, servers: request.mcp_servers };
         self.bring_back(&request.session_id, place)?;
         Ok(ResumeSessionResponse::new())
     }
@@ -131,7 +131,7 @@ impl Agent {
             .store
             .read(&request.session_id)
             .ok_or_else(|| Error::session_not_found(request.session_id.clone()))?;
-        let place = Place { cwd: request.cwd, servers: request.mcp_servers };
+        let place = SessionPlace { cwd: request.cwd, servers: request.mcp_servers };
         let fork = self.make(place, None, saved.header.title, &saved.records)?;
         Ok(ForkSessionResponse::new(fork.id.clone()))
     }

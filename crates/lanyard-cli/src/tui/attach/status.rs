@@ -1,6 +1,6 @@
 //! The line that says how the session is, in words; the most urgent first.
 
-use super::{Delivery, Mode, Model};
+use super::{Mode, Model, TypedDelivery};
 use crate::render::text::{count, fit};
 use crate::tui::face::{Face, lasting};
 use crate::tui::message::Link;
@@ -101,8 +101,8 @@ impl Model {
             super::Aim::Edit(_) => "edit> ".to_owned(),
             super::Aim::Turn if !self.is_busy() => "send> ".to_owned(),
             super::Aim::Turn => match self.delivery {
-                Delivery::Reject => "send if free> ".to_owned(),
-                Delivery::Queue | Delivery::Steer | Delivery::Interrupt => {
+                TypedDelivery::Reject => "send if free> ".to_owned(),
+                TypedDelivery::Queue | TypedDelivery::Steer | TypedDelivery::Interrupt => {
                     format!("{}> ", when(self.delivery.as_str()))
                 }
             },

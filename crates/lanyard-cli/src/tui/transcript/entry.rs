@@ -45,7 +45,7 @@ pub(super) struct EntryRow {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TranscriptEntry {
     pub(crate) kind: Kind,
     /// The last event that went into it.
     pub(super) seq: u64,
@@ -67,7 +67,7 @@ pub(super) struct Layout {
     pub(super) all_open: bool,
 }
 
-impl Entry {
+impl TranscriptEntry {
     pub(super) fn new(kind: Kind, seq: u64, text: String) -> Self {
         // A turn stands apart from what was before it.
         let apart = kind == Kind::Prompt;

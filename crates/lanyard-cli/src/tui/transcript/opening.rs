@@ -1,7 +1,7 @@
 //! Selecting tool calls in the transcript, and opening and closing what is behind them.
 
 use super::Transcript;
-use super::entry::Entry;
+use super::entry::TranscriptEntry;
 
 /// Where the selection goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Transcript {
         self.entries.iter().rposition(|entry| is_call(entry, id))
     }
 
-    pub(super) fn is_chosen(&self, entry: &Entry) -> bool {
+    pub(super) fn is_chosen(&self, entry: &TranscriptEntry) -> bool {
         self.chosen.as_ref().is_some_and(|id| is_call(entry, id))
     }
 
@@ -90,6 +90,6 @@ impl Transcript {
     }
 }
 
-fn is_call(entry: &Entry, id: &str) -> bool {
+fn is_call(entry: &TranscriptEntry, id: &str) -> bool {
     entry.tool().is_some_and(|tool| tool.id == id)
 }

@@ -215,8 +215,8 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::CallsOpen,
         Refusal::Halted,
         Refusal::RootOnly { level: 2, root: session_id(1) },
-        Refusal::Memory(crate::memory::Refusal::BadTag { tag: "a,b".into() }),
-        Refusal::Memory(crate::memory::Refusal::Wider { of: "the session's" }),
+        Refusal::Memory(crate::memory::MemoryRefusal::BadTag { tag: "a,b".into() }),
+        Refusal::Memory(crate::memory::MemoryRefusal::Wider { of: "the session's" }),
     ];
     for refusal in &all {
         // A new refusal does not compile before it stands here, and above.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Given, Input};
 use crate::id::{GateId, RunId};
-use crate::session::event::{Event, PlanEntry, PlanStatus, SnapshotReason};
+use crate::session::event::{Event, PlanEntry, PlanEntryState, SnapshotReason};
 use crate::session::gate::{GateEvent, GateKind, GateOption, OptionKind, Question};
 use crate::session::run::{
     AgentInfo, Attempt, Capabilities, EndedProcess, Receipt, RunEnd, RunEvent, RunReady,
@@ -170,7 +170,7 @@ pub(in crate::session) fn gate_withdrawn(request: &str) -> Input {
 }
 
 pub(in crate::session) fn planned(texts: &[&str]) -> Input {
-    let entry = |text: &&str| PlanEntry { text: (*text).to_owned(), status: PlanStatus::InProgress };
+    let entry = |text: &&str| PlanEntry { text: (*text).to_owned(), status: PlanEntryState::InProgress };
     Signal::Planned { entries: texts.iter().map(entry).collect() }.into()
 }
 

@@ -185,7 +185,7 @@ fn several(name: &'static str, value: &str, most: usize) -> Result<Vec<String>, 
         paper::few(name, &items, most)?;
     }
     if items.is_empty() {
-        return Err(paper::Refusal::Empty { field: name }.into());
+        return Err(paper::PaperRefusal::Empty { field: name }.into());
     }
     Ok(items)
 }

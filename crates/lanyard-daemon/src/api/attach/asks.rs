@@ -20,7 +20,7 @@ use tower::ServiceExt;
 use crate::api::App;
 use crate::api::attach::socket::{FRAME_BYTES_MAX, Out, json};
 use crate::api::context::REPLAYED;
-use crate::api::routes::{Route, table};
+use crate::api::routes::{ApiRoute, table};
 use crate::server::Via;
 
 /// Requests of one connection that may be under way. A place is free again when the answer was written.
@@ -35,8 +35,8 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const WRITER: HeaderName = HeaderName::from_static("lanyard-writer");
 
 /// What can be asked for: everything about one session but another stream.
-static OPERATIONS: LazyLock<BTreeMap<&'static str, Route>> = LazyLock::new(|| {
-    let about_a_session = |route: &Route| route.base == API && route.path.contains("{id}");
+static OPERATIONS: LazyLock<BTreeMap<&'static str, ApiRoute>> = LazyLock::new(|| {
+    let about_a_session = |route: &ApiRoute| route.base == API && route.path.contains("{id}");
     table()
         .into_iter()
         .filter(|route| about_a_session(route) && route.name != "attach")
@@ -154,7 +154,7 @@ impl Desk {
 }
 
 /// The route's path with its parts filled in, and the rest of what was given as its query.
-fn uri(route: &Route, session: SessionId, params: &BTreeMap<String, String>) -> Result<String, Fault> {
+fn uri(route: &ApiRoute, session: SessionId, params: &BTreeMap<String, String>) -> Result<String, Fault> {
     let mut rest = params.clone();
     let mut uri = String::from(API);
     for part in route.path.split('/').skip(1) {

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite;
 use crate::api::attach::asks::{Desk, Fault};
 use crate::api::attach::{Offered, PROTOCOL};
 use crate::problem::Problem;
-use crate::server::Place;
+use crate::server::ConnectionSlot;
 
 /// Largest frame of a client. A larger one is refused; one twice as large ends the connection.
 pub(super) const FRAME_BYTES_MAX: usize = 1 << 20;
@@ -61,7 +61,7 @@ pub(in crate::api) fn serve(
     upgrade: WebSocketUpgrade,
     stream: impl Stream<Item = Bytes> + Send + Unpin + 'static,
     desk: Option<Desk>,
-    place: Option<Place>,
+    place: Option<ConnectionSlot>,
 ) -> Response {
     upgrade.on_upgrade(move |socket| async move {
         attend(socket, stream, desk).await;

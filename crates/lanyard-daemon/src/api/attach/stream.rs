@@ -10,14 +10,14 @@ use hyper::body::{Body, Frame};
 use lanyard_api::types::{AttachMode, PresentConnection, StreamFrame};
 use lanyard_core::SessionId;
 
-use crate::hub::{Reader, control};
-use crate::presence::Seat;
+use crate::hub::{EventReader, control};
+use crate::presence::PresenceGuard;
 
 /// Frames in the form of server-sent events: `connected`, the log, `goodbye`.
 pub(super) struct Attached {
-    reader: Reader,
+    reader: EventReader,
     /// Present for as long as this is kept.
-    seat: Seat,
+    seat: PresenceGuard,
     guest: PresentConnection,
     mode: AttachMode,
     first: Option<Bytes>,
@@ -26,8 +26,8 @@ pub(super) struct Attached {
 
 impl Attached {
     pub(super) fn new(
-        reader: Reader,
-        seat: Seat,
+        reader: EventReader,
+        seat: PresenceGuard,
         guest: PresentConnection,
         mode: AttachMode,
         first: Bytes,

@@ -11,7 +11,7 @@ use crate::http_endpoint::Lent;
 use crate::http_endpoint::Trouble;
 use crate::mcp::envelope::Said;
 use crate::mcp::rpc::Piece;
-use crate::mcp::seat::Seat;
+use crate::mcp::seat::McpSession;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::work::Work;
 use lanyard_agents::runs::relay::PAUSED;
@@ -76,7 +76,7 @@ pub(super) async fn relay(
 /// Relays what belongs to no request, and answers to requests whose own stream has ended.
 pub(super) async fn listen(
     mut body: Lent,
-    seat: Option<Arc<Seat>>,
+    seat: Option<Arc<McpSession>>,
     pieces: mpsc::Sender<Piece>,
     mut closing: watch::Receiver<bool>,
 ) {
@@ -101,7 +101,7 @@ pub(super) async fn listen(
     }
 }
 
-async fn late(frame: Bytes, seat: &Arc<Seat>) -> Piece {
+async fn late(frame: Bytes, seat: &Arc<McpSession>) -> Piece {
     let Some(data) = answer_in(&frame, |said| said.method.is_none()) else { return frame.into() };
     let work = seat.unpark(|id| Said::read(&data).is_some_and(|said| said.answers(id)));
     let piece = match work {

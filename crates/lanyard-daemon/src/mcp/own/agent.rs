@@ -1,7 +1,7 @@
 //! `memory_agent`: taking one's place, handing off, ending, and looking at the others.
 
 use lanyard_core::SessionId;
-use lanyard_core::paper::{Handover, Seat, TEXT_CHARS_MAX, optional};
+use lanyard_core::paper::{AgentSeat, Handover, TEXT_CHARS_MAX, optional};
 use lanyard_core::session::{Command, Signal};
 use lanyard_core::text::{NAME_CHARS_MAX, cut, one_line};
 use lanyard_store::Store;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::engine::Ask;
 use crate::families::{By, FamilyError, Said};
 use crate::mcp::own::args::{need, session_id};
-use crate::mcp::own::caller::{Caller, Mates, Me, on_disk, place};
+use crate::mcp::own::caller::{Mates, Me, ToolCaller, on_disk, place};
 use crate::mcp::own::orphans::{self, Choice};
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::workspace::{self, Ended};
@@ -87,7 +87,7 @@ pub(super) fn tool() -> Value {
     })
 }
 
-pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+pub(super) async fn call(caller: &ToolCaller, args: Args) -> Told {
     match args.action {
         Action::Init => init(caller, args).await,
         Action::Handoff => handoff(caller, args).await,
@@ -102,7 +102,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
     }
 }
 
-async fn init(caller: &Caller, args: Args) -> Told {
+async fn init(caller: &ToolCaller, args: Args) -> Told {
     caller.may_write()?;
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let agent_type = args.agent_type.or_else(|| caller.me.as_ref().and_then(|me| me.agent_type.clone()));
@@ -134,7 +134,7 @@ async fn init(caller: &Caller, args: Args) -> Told {
                  tool.\n{short}"
             ),
         });
-        let seat = Seat { agent_type, plan: plan.clone(), ..Seat::of(id) };
+        let seat = AgentSeat { agent_type, plan: plan.clone(), ..AgentSeat::of(id) };
         record_init(caller, &workspace, seat, args.extension_session_id).await?;
         if let Some(plan) = &plan {
             caller.join(plan).await?;
@@ -159,7 +159,7 @@ async fn init(caller: &Caller, args: Args) -> Told {
 
 /// The plan the session is at after this, checked: its own cannot be exchanged for another.
 async fn joined(
-    caller: &Caller,
+    caller: &ToolCaller,
     me: &Me,
     workspace: &str,
     asked: Option<String>,
@@ -186,9 +186,9 @@ async fn joined(
 
 /// Keeps what the agent said of itself, and the id it knows the session by, in the session's log and its seat.
 async fn record_init(
-    caller: &Caller,
+    caller: &ToolCaller,
     workspace: &str,
-    said: Seat,
+    said: AgentSeat,
     extension: Option<String>,
 ) -> Result<(), Refused> {
     for (field, text) in [("agent_type", &said.agent_type), ("extension_session_id", &extension)] {
@@ -216,7 +216,7 @@ async fn record_init(
 }
 
 /// Frees the steps of sessions that have ended, and of no others. A plan nobody wrote down has none.
-async fn release(caller: &Caller, workspace: String, name: String) -> Result<Vec<u32>, Refused> {
+async fn release(caller: &ToolCaller, workspace: String, name: String) -> Result<Vec<u32>, Refused> {
     let now = caller.app.clock.now();
     on_disk(&caller.app, move |store| {
         if shelf::find_plan(store, &workspace, &name)?.is_none_or(|plan| plan.holders().is_empty()) {
@@ -231,7 +231,7 @@ async fn release(caller: &Caller, workspace: String, name: String) -> Result<Vec
     .await
 }
 
-async fn handoff(caller: &Caller, args: Args) -> Told {
+async fn handoff(caller: &ToolCaller, args: Args) -> Told {
     let me = caller.me()?;
     caller.may_write()?;
     let workspace = caller.workspace(args.workspace.as_deref())?;
@@ -279,12 +279,12 @@ fn in_lineage(
     Ok(json!(id))
 }
 
-async fn complete(caller: &Caller, args: Args) -> Told {
+async fn complete(caller: &ToolCaller, args: Args) -> Told {
     let id = caller.me()?.session.id;
     let summary = need("summary", args.summary)?;
     for (field, text) in [("summary", Some(&summary)), ("evidence", args.evidence.as_ref())] {
         if text.is_some_and(|text| cut(text, TEXT_CHARS_MAX).1) {
-            return Err(lanyard_core::paper::Refusal::TooLong { field, max: TEXT_CHARS_MAX }.into());
+            return Err(lanyard_core::paper::PaperRefusal::TooLong { field, max: TEXT_CHARS_MAX }.into());
         }
     }
     // The note comes first: once the session has ended, its agent may be gone before anything else is done.
@@ -300,7 +300,7 @@ async fn complete(caller: &Caller, args: Args) -> Told {
 
 /// What came of its task, where it works at one: whoever it works for hears it in these words.
 async fn report(
-    caller: &Caller,
+    caller: &ToolCaller,
     id: SessionId,
     summary: &str,
     evidence: Option<String>,
@@ -318,7 +318,7 @@ async fn report(
 }
 
 /// The whole summary, where the plan's readers find it.
-async fn note(caller: &Caller, words: String) -> Result<(), Refused> {
+async fn note(caller: &ToolCaller, words: String) -> Result<(), Refused> {
     let me = caller.me()?;
     let Some(plan) = me.plan.clone() else { return Ok(()) };
     let (workspace, by, now) = (caller.workspace(None)?, caller.name(), caller.app.clock.now());
@@ -334,7 +334,7 @@ async fn note(caller: &Caller, words: String) -> Result<(), Refused> {
     .await
 }
 
-fn ack(caller: &Caller) -> Told {
+fn ack(caller: &ToolCaller) -> Told {
     let me = caller.me()?;
     let stop = me.session.stop.as_ref();
     let mut value = json!({
@@ -348,7 +348,7 @@ fn ack(caller: &Caller) -> Told {
     Ok(value.into())
 }
 
-async fn list(caller: &Caller, args: Args) -> Told {
+async fn list(caller: &ToolCaller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let plan = args.plan.or_else(|| caller.me.as_ref().and_then(|me| me.plan.clone()));
     let (me, everyone) = (caller.me.clone(), caller.me.is_none() && plan.is_none());
@@ -372,7 +372,7 @@ async fn list(caller: &Caller, args: Args) -> Told {
     .await
 }
 
-async fn lineage(caller: &Caller, args: Args) -> Told {
+async fn lineage(caller: &ToolCaller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     if let Some(session) = args.session {
         let session: SessionId = session_id(&session)?;

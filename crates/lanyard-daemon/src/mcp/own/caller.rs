@@ -13,7 +13,7 @@ pub(super) use crate::memory::place;
 use crate::shelf;
 use crate::tool_refusal::Refused;
 
-pub(super) struct Caller {
+pub(super) struct ToolCaller {
     pub(super) app: Arc<ToolContext>,
     /// The session whose agent calls; nothing for an operator.
     pub(super) me: Option<Me>,
@@ -33,7 +33,7 @@ pub(super) struct Me {
     pub(super) agent_type: Option<String>,
 }
 
-impl Caller {
+impl ToolCaller {
     pub(super) async fn of(app: &Arc<ToolContext>, session: Option<SessionId>) -> Result<Self, Refused> {
         let Some(id) = session else {
             return Ok(Self { app: app.clone(), me: None, actor: Actor::operator("local") });

@@ -3,7 +3,7 @@
 
 use lanyard_core::SessionId;
 use lanyard_core::memory::entry::named_key;
-use lanyard_core::memory::{Entry, Refusal, Rule, Scope, Source, Where as Store, readable};
+use lanyard_core::memory::{MemoryEntry, MemoryRefusal, MemoryScope, Rule, Source, Where as Store, readable};
 use lanyard_core::text::cut;
 use lanyard_store::MemoryFilter;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::own::Told;
 use crate::mcp::own::args::{need, session_id};
-use crate::mcp::own::caller::{Caller, on_disk};
+use crate::mcp::own::caller::{ToolCaller, on_disk};
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::memory::{self, Standing, Wish};
 use crate::shelf;
@@ -47,7 +47,7 @@ pub(super) struct Args {
     action: Action,
     /// Who it is for; the workspace when left out, which is long-term memory and may not be allowed to you: `session`
     /// is your own. `list` and `search` look everywhere you can see.
-    scope: Option<Scope>,
+    scope: Option<MemoryScope>,
     /// What it is called.
     name: Option<String>,
     /// `store`: the text, up to 32 Ki characters.
@@ -83,25 +83,25 @@ pub(super) fn tool() -> Value {
 struct Where {
     workspace: String,
     person: String,
-    scope: Scope,
+    scope: MemoryScope,
     plan: Option<String>,
     owner: Option<SessionId>,
 }
 
 impl Where {
-    async fn of(caller: &Caller, args: &Args) -> Result<Self, Refused> {
+    async fn of(caller: &ToolCaller, args: &Args) -> Result<Self, Refused> {
         let mut workspace = caller.workspace(args.workspace.as_deref())?;
         let scope = args.scope.unwrap_or_default();
         let (mut plan, mut owner) = (None, None);
         match scope {
-            Scope::Workspace => {}
-            Scope::Plan => {
+            MemoryScope::Workspace => {}
+            MemoryScope::Plan => {
                 let (name, place) = (caller.plan_name(args.plan.clone())?, workspace.clone());
                 // By its id, whatever it is called.
                 let found = on_disk(&caller.app, move |store| shelf::plan(store, &place, &name)).await?;
                 plan = Some(found.id.to_string());
             }
-            Scope::Session => {
+            MemoryScope::Session => {
                 let asked = args.session.as_deref().map(session_id).transpose()?;
                 let id = asked.or(caller.id()).ok_or_else(|| Refused::missing("session"))?;
                 caller.is_below(id).await?;
@@ -123,7 +123,7 @@ impl Where {
     }
 }
 
-pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+pub(super) async fn call(caller: &ToolCaller, args: Args) -> Told {
     caller.app.memory.on()?;
     match args.action {
         Action::Store => store(caller, args).await,
@@ -135,7 +135,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
 }
 
 /// An agent writes into its own session and into no other.
-fn may_write_to(caller: &Caller, place: &Where) -> Result<(), Refused> {
+fn may_write_to(caller: &ToolCaller, place: &Where) -> Result<(), Refused> {
     caller.may_write()?;
     match (place.owner, caller.id()) {
         (Some(owner), Some(me)) if owner != me => Err(Refused::new(
@@ -147,7 +147,7 @@ fn may_write_to(caller: &Caller, place: &Where) -> Result<(), Refused> {
     }
 }
 
-async fn store(caller: &Caller, args: Args) -> Told {
+async fn store(caller: &ToolCaller, args: Args) -> Told {
     let place = Where::of(caller, &args).await?;
     may_write_to(caller, &place)?;
     let wish = Wish {
@@ -173,7 +173,7 @@ async fn store(caller: &Caller, args: Args) -> Told {
 }
 
 /// The piece of that name, if the caller's policy lets it look.
-async fn named(caller: &Caller, args: &Args) -> Result<Entry, Refused> {
+async fn named(caller: &ToolCaller, args: &Args) -> Result<MemoryEntry, Refused> {
     let place = Where::of(caller, args).await?;
     let name = need("name", args.name.clone())?;
     let me = caller.id();
@@ -187,7 +187,7 @@ async fn named(caller: &Caller, args: &Args) -> Result<Entry, Refused> {
     .await
 }
 
-async fn get(caller: &Caller, args: Args) -> Told {
+async fn get(caller: &ToolCaller, args: Args) -> Told {
     Ok(shown(&named(caller, &args).await?, Show::Whole).into())
 }
 
@@ -201,7 +201,7 @@ fn none(name: &str) -> Refused {
 
 /// Reads are allowed from enabled stores only. A scope that is not enabled is refused with the rule; without a scope at
 /// least one store must be enabled.
-fn may_read(standing: &Standing, scope: Option<Scope>) -> Result<(), Refused> {
+fn may_read(standing: &Standing, scope: Option<MemoryScope>) -> Result<(), Refused> {
     let policy = &standing.policy;
     let open = match scope {
         Some(scope) => readable(policy, scope.store()),
@@ -216,17 +216,17 @@ fn may_read(standing: &Standing, scope: Option<Scope>) -> Result<(), Refused> {
         (false, true) => Rule::NoSessionMemory,
         (false, false) => Rule::Off,
     };
-    Err(memory::MemoryError::from(Refusal::Forbidden(rule)).into())
+    Err(memory::MemoryError::from(MemoryRefusal::Forbidden(rule)).into())
 }
 
-async fn list(caller: &Caller, args: Args) -> Told {
+async fn list(caller: &ToolCaller, args: Args) -> Told {
     let filter = seen(caller, &args).await?;
     let entries = on_disk(&caller.app, move |store| Ok(store.memories(&filter, None, LISTED_MAX)?)).await?;
     let pieces: Vec<Value> = entries.iter().map(|entry| shown(entry, Show::Preview)).collect();
     Ok(json!({ "pieces": pieces }).into())
 }
 
-async fn search(caller: &Caller, args: Args) -> Told {
+async fn search(caller: &ToolCaller, args: Args) -> Told {
     let query = need("query", args.query.clone())?;
     let filter = seen(caller, &args).await?;
     let found = memory::search(&caller.app.memories, filter, &query, FOUND_MAX).await?;
@@ -247,7 +247,7 @@ async fn search(caller: &Caller, args: Args) -> Told {
 }
 
 /// All the caller can see: of its workspace, its plan, its own session and those below; or of the scope it names.
-async fn seen(caller: &Caller, args: &Args) -> Result<MemoryFilter, Refused> {
+async fn seen(caller: &ToolCaller, args: &Args) -> Result<MemoryFilter, Refused> {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let place = match args.scope {
         Some(_) => Some(Where::of(caller, args).await?),
@@ -284,7 +284,7 @@ async fn seen(caller: &Caller, args: &Args) -> Result<MemoryFilter, Refused> {
     Ok(filter)
 }
 
-async fn delete(caller: &Caller, args: Args) -> Told {
+async fn delete(caller: &ToolCaller, args: Args) -> Told {
     let place = Where::of(caller, &args).await?;
     may_write_to(caller, &place)?;
     let entry = named(caller, &args).await?;
@@ -306,13 +306,13 @@ enum Show {
 }
 
 /// As agents have always got it: `owner` is the session whose a piece of that scope is.
-fn shown(entry: &Entry, show: Show) -> Value {
+fn shown(entry: &MemoryEntry, show: Show) -> Value {
     let mut value = serde_json::to_value(entry).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         for ours in ["workspace", "owner", "source", "request"] {
             fields.remove(ours);
         }
-        if let (Scope::Session, Some(session)) = (entry.scope, entry.session) {
+        if let (MemoryScope::Session, Some(session)) = (entry.scope, entry.session) {
             fields.insert("owner".to_owned(), session.to_string().into());
         }
         match show {

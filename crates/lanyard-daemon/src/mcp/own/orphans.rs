@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::engine::Ask;
 use crate::mcp::ToolContext;
-use crate::mcp::own::caller::{Caller, Mates, Me, load, on_disk, place};
+use crate::mcp::own::caller::{Mates, Me, ToolCaller, load, on_disk, place};
 use crate::mcp::own::workspace::{self, Ended};
 use crate::mcp::own::{Told, traces};
 use crate::shelf;
@@ -52,7 +52,7 @@ pub(super) fn warning(count: usize) -> String {
 
 /// The orphans of the workspace and plan, and of the caller's own family.
 pub(super) async fn find(
-    caller: &Caller,
+    caller: &ToolCaller,
     workspace: &str,
     plan: Option<&str>,
 ) -> Result<Vec<Value>, Refused> {
@@ -146,7 +146,12 @@ fn told(store: &dyn Store, loaded: &Loaded, facts: &Facts, verdict: Liveness) ->
 }
 
 /// Does what the coordinator decided.
-pub(super) async fn settle(caller: &Caller, id: SessionId, choice: Choice, reason: Option<String>) -> Told {
+pub(super) async fn settle(
+    caller: &ToolCaller,
+    id: SessionId,
+    choice: Choice,
+    reason: Option<String>,
+) -> Told {
     caller.may_write()?;
     if !caller.is_hub() {
         return Err(Refused::new(
@@ -214,7 +219,7 @@ fn check(id: SessionId, choice: Choice, verdict: Liveness) -> Result<(), Refused
     }
 }
 
-async fn adopt(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
+async fn adopt(caller: &ToolCaller, orphan: &Session) -> Result<(), Refused> {
     let me = caller.me()?.session.id;
     // One of its own is adopted already.
     if orphan.parent != Some(me) {
@@ -223,7 +228,7 @@ async fn adopt(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
     Ok(())
 }
 
-async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
+async fn resume(caller: &ToolCaller, orphan: &Session) -> Result<(), Refused> {
     let app = &caller.app;
     let agent = orphan.hands.agent.as_deref().unwrap_or_default();
     if app.agents.settings(agent).is_none() {
@@ -255,7 +260,7 @@ async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
 }
 
 /// What it had taken is free again.
-async fn release(caller: &Caller, orphan: &Loaded) -> Result<Vec<u32>, Refused> {
+async fn release(caller: &ToolCaller, orphan: &Loaded) -> Result<Vec<u32>, Refused> {
     let (id, now) = (orphan.session.id, caller.app.clock.now());
     let (orphan, made_for) = (orphan.clone(), orphan.session.plan.clone());
     on_disk(&caller.app, move |store| {

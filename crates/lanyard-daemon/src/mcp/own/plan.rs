@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::own::Told;
 use crate::mcp::own::args::need;
-use crate::mcp::own::caller::{Caller, on_disk};
+use crate::mcp::own::caller::{ToolCaller, on_disk};
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::shelf;
 use crate::tool_refusal::Refused;
@@ -75,7 +75,7 @@ pub(super) fn tool() -> Value {
     })
 }
 
-pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+pub(super) async fn call(caller: &ToolCaller, args: Args) -> Told {
     match args.action {
         Action::Create => create(caller, args).await,
         Action::Get => get(caller, args).await,
@@ -125,7 +125,7 @@ fn check_status(plan: &Plan, to: Option<PlanStatus>) -> Result<(), Refused> {
     }
 }
 
-async fn create(caller: &Caller, args: Args) -> Told {
+async fn create(caller: &ToolCaller, args: Args) -> Told {
     caller.may_write()?;
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let own = caller.me.as_ref().and_then(|me| me.plan.clone());
@@ -187,7 +187,7 @@ async fn create(caller: &Caller, args: Args) -> Told {
     Ok(answer)
 }
 
-async fn get(caller: &Caller, args: Args) -> Told {
+async fn get(caller: &ToolCaller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let name = caller.plan_name(args.plan)?;
     on_disk(&caller.app, move |store| {
@@ -200,7 +200,7 @@ async fn get(caller: &Caller, args: Args) -> Told {
     .await
 }
 
-async fn list(caller: &Caller, args: Args) -> Told {
+async fn list(caller: &ToolCaller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let archived = args.archived.unwrap_or(false);
     let status = args.status;
@@ -215,7 +215,7 @@ async fn list(caller: &Caller, args: Args) -> Told {
 }
 
 async fn amend(
-    caller: &Caller,
+    caller: &ToolCaller,
     workspace: Option<String>,
     plan: Option<String>,
     mut change: impl FnMut(&mut Plan) -> Result<(), Refused> + Send + 'static,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::engine::Ask;
 use crate::families::{Adding, By, FamilyError};
 use crate::mcp::own::args::need;
-use crate::mcp::own::caller::{Caller, on_disk};
+use crate::mcp::own::caller::{ToolCaller, on_disk};
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::{Answer, Told};
 use crate::shelf;
@@ -68,7 +68,7 @@ pub(super) fn tool() -> Value {
     })
 }
 
-pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+pub(super) async fn call(caller: &ToolCaller, args: Args) -> Told {
     caller.may_write()?;
     let agent = need("agent", args.agent.clone())?;
     let prompt = need("prompt", args.prompt.clone())?;
@@ -94,7 +94,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         parent: caller.id(),
         nonce: &nonce,
         // It is started by its parent's own means and uses the parent's connection.
-        caller: instructions::Caller::ByArgument,
+        caller: instructions::CallAttribution::ByArgument,
         agent: &agent,
         bounds: &bounds,
         may_spawn,
@@ -129,7 +129,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
 }
 
 /// A task of Lanyard's, in the caller's own workspace: its end comes into the caller's mailbox.
-async fn start(caller: &Caller, args: Args, agent: String, prompt: String) -> Told {
+async fn start(caller: &ToolCaller, args: Args, agent: String, prompt: String) -> Told {
     if let Err(refusal) = caller.app.agents.named(&agent) {
         let advice = "name one of those, or use action prepare and start it yourself";
         return Err(Refused::new(refusal.code, refusal.title, advice));
@@ -168,7 +168,11 @@ async fn start(caller: &Caller, args: Args, agent: String, prompt: String) -> To
 }
 
 /// The plan of the child, by its id where it is written down. Another than the caller's own must be.
-async fn plan(caller: &Caller, workspace: &str, asked: Option<String>) -> Result<Option<String>, Refused> {
+async fn plan(
+    caller: &ToolCaller,
+    workspace: &str,
+    asked: Option<String>,
+) -> Result<Option<String>, Refused> {
     let own = caller.me.as_ref().and_then(|me| me.plan.clone());
     let Some(name) = asked.or_else(|| own.clone()) else { return Ok(None) };
     let workspace = workspace.to_owned();

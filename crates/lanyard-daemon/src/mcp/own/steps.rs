@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::own::Told;
 use crate::mcp::own::args::need;
-use crate::mcp::own::caller::{Caller, on_disk};
+use crate::mcp::own::caller::{ToolCaller, on_disk};
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::shelf;
 use crate::tool_refusal::Refused;
@@ -75,7 +75,7 @@ pub(super) fn tool() -> Value {
     })
 }
 
-pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+pub(super) async fn call(caller: &ToolCaller, args: Args) -> Told {
     match args.action {
         Action::List => list(caller, args).await,
         Action::Add => {
@@ -128,7 +128,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
     }
 }
 
-async fn list(caller: &Caller, args: Args) -> Told {
+async fn list(caller: &ToolCaller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let name = caller.plan_name(args.plan)?;
     let (phase, kind, done) = (args.phase, args.kind, args.done);
@@ -146,7 +146,7 @@ async fn list(caller: &Caller, args: Args) -> Told {
 }
 
 async fn amend(
-    caller: &Caller,
+    caller: &ToolCaller,
     workspace: Option<String>,
     plan: Option<String>,
     mut change: impl FnMut(&mut Plan, &Hand<'_>, &HashSet<SessionId>) -> Result<Value, Refused> + Send + 'static,

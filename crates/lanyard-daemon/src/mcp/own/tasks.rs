@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::families::{Adding, By, FamilyError, Owner, Said, find, refused};
 use crate::mcp::own::Told;
 use crate::mcp::own::args::need;
-use crate::mcp::own::caller::{Caller, on_disk};
+use crate::mcp::own::caller::{ToolCaller, on_disk};
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::spawn::title;
 use crate::tool_refusal::Refused;
@@ -143,7 +143,7 @@ pub(super) fn tool() -> Value {
     })
 }
 
-pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+pub(super) async fn call(caller: &ToolCaller, args: Args) -> Told {
     match args.action {
         Action::Spawn => spawn(caller, vec![args.piece], args.wait_ms).await,
         Action::SpawnMany => spawn(caller, args.tasks, args.wait_ms).await,
@@ -163,7 +163,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
     }
 }
 
-fn by(caller: &Caller) -> By {
+fn by(caller: &ToolCaller) -> By {
     By { actor: caller.actor.clone(), session: caller.id() }
 }
 
@@ -185,7 +185,7 @@ fn shown(task: &Task) -> Value {
     value
 }
 
-async fn spawn(caller: &Caller, pieces: Vec<Piece>, wait_ms: Option<u64>) -> Told {
+async fn spawn(caller: &ToolCaller, pieces: Vec<Piece>, wait_ms: Option<u64>) -> Told {
     caller.me()?;
     caller.may_write()?;
     if pieces.is_empty() || pieces.len() > MANY_MAX {
@@ -217,7 +217,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(caller: &Caller) -> Result<Self, Refused> {
+    fn of(caller: &ToolCaller) -> Result<Self, Refused> {
         let me = &caller.me()?.session;
         Ok(Self { of: me.task.map_or_else(|| me.id.to_string(), |task| task.to_string()) })
     }
@@ -236,7 +236,7 @@ impl Keys {
     }
 }
 
-fn new_task(caller: &Caller, piece: Piece) -> Result<NewTask, Refused> {
+fn new_task(caller: &ToolCaller, piece: Piece) -> Result<NewTask, Refused> {
     let prompt = need("prompt", piece.prompt)?;
     let me = caller.me()?;
     let keys = Keys::of(caller)?;
@@ -262,7 +262,7 @@ fn new_task(caller: &Caller, piece: Piece) -> Result<NewTask, Refused> {
 }
 
 /// Those of the names, which must be below the caller.
-async fn mine(caller: &Caller, names: &[String]) -> Result<Vec<TaskId>, Refused> {
+async fn mine(caller: &ToolCaller, names: &[String]) -> Result<Vec<TaskId>, Refused> {
     if names.is_empty() || names.len() > MANY_MAX {
         return Err(Refused::new(
             "tasks_required",
@@ -281,14 +281,14 @@ async fn mine(caller: &Caller, names: &[String]) -> Result<Vec<TaskId>, Refused>
     Ok(found.await?)
 }
 
-async fn one(caller: &Caller, names: &[String]) -> Result<TaskId, Refused> {
+async fn one(caller: &ToolCaller, names: &[String]) -> Result<TaskId, Refused> {
     match mine(caller, names).await?.as_slice() {
         [one] => Ok(*one),
         _ => Err(Refused::new("tasks_required", "more than one task is named", "name one in `task_ids`")),
     }
 }
 
-async fn message(caller: &Caller, args: Args) -> Told {
+async fn message(caller: &ToolCaller, args: Args) -> Told {
     caller.may_write()?;
     let (to, text, by) = (need("to", args.to)?, need("text", args.text)?, by(caller));
     let keys = Keys::of(caller).ok();
@@ -300,7 +300,7 @@ async fn message(caller: &Caller, args: Args) -> Told {
     Ok(json!({ "mail": mail.id, "to": mail.to, "state": mail.state.as_str() }).into())
 }
 
-async fn status(caller: &Caller, names: &[String]) -> Told {
+async fn status(caller: &ToolCaller, names: &[String]) -> Told {
     let id = one(caller, names).await?;
     let families = caller.app.families.clone();
     let view = on_disk(&caller.app, move |store| Ok(families.reader(store).view(id)?)).await?;
@@ -313,7 +313,7 @@ async fn status(caller: &Caller, names: &[String]) -> Told {
     Ok(value.into())
 }
 
-async fn list(caller: &Caller, all: bool) -> Told {
+async fn list(caller: &ToolCaller, all: bool) -> Told {
     let me = caller.me()?.session.id;
     let tasks = caller.app.families.ask(move |owner| {
         let store = owner.store();
@@ -325,7 +325,7 @@ async fn list(caller: &Caller, all: bool) -> Told {
     Ok(json!({ "tasks": tasks }).into())
 }
 
-async fn agents(caller: &Caller) -> crate::mcp::own::Answer {
+async fn agents(caller: &ToolCaller) -> crate::mcp::own::Answer {
     let listed = caller.app.agents.list(false).await.into_iter().filter(|listed| listed.configured);
     let default = caller.app.agents.default_name().unwrap_or_default();
     let agents: Vec<Value> =
@@ -333,7 +333,7 @@ async fn agents(caller: &Caller) -> crate::mcp::own::Answer {
     json!({ "agents": agents }).into()
 }
 
-async fn report(caller: &Caller, args: Args) -> Told {
+async fn report(caller: &ToolCaller, args: Args) -> Told {
     let session = caller.me()?.session.id;
     let (kind, text) = (need("kind", args.kind)?, need("text", args.text)?);
     let word = |kind| Said::Word { kind, text: text.clone() };
@@ -357,7 +357,7 @@ async fn report(caller: &Caller, args: Args) -> Told {
     Ok(value.into())
 }
 
-async fn pull(caller: &Caller, names: &[String]) -> Told {
+async fn pull(caller: &ToolCaller, names: &[String]) -> Told {
     caller.may_write()?;
     let me = caller.me()?;
     let into = me.session.workspace.clone();
@@ -383,7 +383,7 @@ async fn pull(caller: &Caller, names: &[String]) -> Told {
         .into())
 }
 
-async fn cancel(caller: &Caller, args: Args) -> Told {
+async fn cancel(caller: &ToolCaller, args: Args) -> Told {
     caller.may_write()?;
     let tasks = mine(caller, &args.task_ids).await?;
     let (by, reason) = (by(caller), args.text);
@@ -408,7 +408,7 @@ fn letter(mail: &Mail) -> Value {
     })
 }
 
-async fn mailbox(caller: &Caller) -> Told {
+async fn mailbox(caller: &ToolCaller) -> Told {
     let me = caller.me()?.session.id;
     let mail = caller.app.families.ask(move |owner| {
         let to = find::box_of(&*owner.store(), me)?;
@@ -418,7 +418,7 @@ async fn mailbox(caller: &Caller) -> Told {
     Ok(json!({ "mail": mail, "note": "agent output, not from the user" }).into())
 }
 
-async fn acknowledge(caller: &Caller, args: Args) -> Told {
+async fn acknowledge(caller: &ToolCaller, args: Args) -> Told {
     let me = caller.me()?.session.id;
     let text = need("mail", args.mail)?;
     let id: MailId = text.parse().map_err(|_| {

@@ -34,11 +34,11 @@ use crate::boot::contexts::{Common, Contexts};
 use crate::continuity::ContinuityCounter;
 use crate::engine::{self, Ask, Parts, Request};
 use crate::families::{self, Families};
-use crate::flow::{self, Flows};
+use crate::flow::{self, FlowHandle};
 use crate::hub::Hub;
 use crate::mcp::Gateway;
 use crate::memory::Memory;
-use crate::notifications::Notifications;
+use crate::notifications::NotificationHandle;
 use crate::reload::{Overrides, Reloader};
 use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
@@ -75,7 +75,7 @@ fn contexts(
     folder: &tempfile::TempDir,
     hub: &Hub,
     families: &Families,
-    kept: (&OwnTrees, &CheckpointStore, &Notifications),
+    kept: (&OwnTrees, &CheckpointStore, &NotificationHandle),
 ) -> Contexts {
     let memory = Memory::new(&MemoryConfig::default(), hub.redaction.clone()).unwrap();
     let gateway = Gateway::new(&Config::default(), folder.path());
@@ -85,20 +85,20 @@ fn contexts(
 fn flows(
     (engine, store, clock): (&engine::Engine, &Arc<dyn Store>, &Arc<Clock>),
     roster: &Roster,
-    notifications: &Notifications,
+    notifications: &NotificationHandle,
     place: (&std::path::Path, PathBuf, &OwnTrees),
     hub: &Arc<Hub>,
-) -> Flows {
+) -> FlowHandle {
     let settings = lanyard_core::flow::FlowSettings::default();
     let tools = flow::Tools::new(engine, store, clock, roster, settings, notifications, place);
-    Flows::start(tools, hub).unwrap()
+    FlowHandle::start(tools, hub).unwrap()
 }
 
 /// For a file that is not there.
 fn reloader(
     folder: &std::path::Path,
     live: &LiveConfig,
-    around: (&Arc<Hub>, &Notifications, &Arc<Clock>),
+    around: (&Arc<Hub>, &NotificationHandle, &Arc<Clock>),
 ) -> Arc<Reloader> {
     let file = ConfigFile::read(&folder.join("config.toml")).unwrap();
     Arc::new(Reloader::new(&file, Overrides::default(), live, around))
@@ -143,7 +143,8 @@ impl Room {
         };
         let (engine, thread) = engine::start(parts).unwrap();
         let told = Config::default().notifications;
-        let notifications = Notifications::open(store.clone(), engine.sink(), clock.clone(), &told).unwrap();
+        let notifications =
+            NotificationHandle::open(store.clone(), engine.sink(), clock.clone(), &told).unwrap();
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let (program, checks) = (PathBuf::from("/nonexistent/lanyard"), folder.path().join("checks"));
         let trees = OwnTrees::new((folder.path(), program.clone()), &store, &clock, &hub.redaction);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::mcp::own::Told;
-use crate::mcp::own::caller::{Caller, load, on_disk};
+use crate::mcp::own::caller::{ToolCaller, load, on_disk};
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::traces::{self, within};
 use crate::shelf;
@@ -58,7 +58,7 @@ pub(super) fn tool() -> Value {
     })
 }
 
-pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+pub(super) async fn call(caller: &ToolCaller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     match args.action {
         Action::Info => info(caller, workspace).await,
@@ -104,7 +104,7 @@ pub(super) fn sessions(
     Ok(rows)
 }
 
-async fn info(caller: &Caller, workspace: String) -> Told {
+async fn info(caller: &ToolCaller, workspace: String) -> Told {
     let me = caller.id();
     on_disk(&caller.app, move |store| {
         let rows = sessions(store, &workspace, me, Ended::With)?;
@@ -126,7 +126,7 @@ async fn info(caller: &Caller, workspace: String) -> Told {
     .await
 }
 
-async fn list(caller: &Caller, workspace: String) -> Told {
+async fn list(caller: &ToolCaller, workspace: String) -> Told {
     let is_agent = caller.me.is_some();
     on_disk(&caller.app, move |store| {
         let rows = store.list(&Filter::default(), None, SESSIONS_MAX)?.rows;
@@ -150,9 +150,9 @@ async fn list(caller: &Caller, workspace: String) -> Told {
     .await
 }
 
-async fn peers(caller: &Caller, workspace: String, files: Vec<String>) -> Told {
+async fn peers(caller: &ToolCaller, workspace: String, files: Vec<String>) -> Told {
     if files.len() > FILES_MAX {
-        return Err(lanyard_core::paper::Refusal::TooMany { field: "files", max: FILES_MAX }.into());
+        return Err(lanyard_core::paper::PaperRefusal::TooMany { field: "files", max: FILES_MAX }.into());
     }
     let me = caller.id();
     let app = caller.app.clone();

@@ -40,7 +40,7 @@ const STDERR_BYTES_MAX: usize = 2 * 1024;
 
 /// Somebody waits for an answer.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingAnswer {
     answer: oneshot::Sender<Result<Bytes, Trouble>>,
     pub(super) others: mpsc::Sender<Bytes>,
     pub(super) link: Weak<Link>,
@@ -55,7 +55,7 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct Process {
     input: mpsc::Sender<Bytes>,
-    pub(super) pending: Mutex<HashMap<String, Pending>>,
+    pub(super) pending: Mutex<HashMap<String, PendingAnswer>>,
     /// What the server asked its clients, and whom.
     pub(super) asked: Mutex<HashMap<String, Weak<Link>>>,
     next: AtomicU64,
@@ -164,7 +164,7 @@ impl Process {
         let (answer, answered) = oneshot::channel();
         let (others, received) = mpsc::channel(OTHERS_MAX);
         let order = self.number();
-        let pending = Pending { answer, others, link: link.clone(), id, token, order };
+        let pending = PendingAnswer { answer, others, link: link.clone(), id, token, order };
         self.pending.lock().insert(key.clone(), pending);
         // Checked after it was put there: whoever ends the process takes out what is there.
         if !self.is_alive() {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{letter, shown};
 use crate::families::{Families, FamilyError};
 use crate::mcp::own::Told;
-use crate::mcp::own::caller::{Caller, on_disk};
+use crate::mcp::own::caller::{ToolCaller, on_disk};
 use crate::tool_refusal::Refused;
 
 /// How long an await waits that does not say: less than clients wait for a tool.
@@ -21,7 +21,7 @@ const WAIT_MS_MAX: u64 = 600_000;
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// Waits until all have ended, the time is over, or somebody wants something of the caller.
-pub(super) async fn for_tasks(caller: &Caller, tasks: Vec<TaskId>, wait_ms: u64) -> Told {
+pub(super) async fn for_tasks(caller: &ToolCaller, tasks: Vec<TaskId>, wait_ms: u64) -> Told {
     let until = Instant::now() + Duration::from_millis(wait_ms.min(WAIT_MS_MAX));
     if wait_ms == 0 {
         return answer(caller, &tasks).await;
@@ -72,7 +72,7 @@ impl Drop for Awaiting {
     }
 }
 
-async fn wait(caller: &Caller, tasks: &[TaskId], until: Instant) -> Result<(), Refused> {
+async fn wait(caller: &ToolCaller, tasks: &[TaskId], until: Instant) -> Result<(), Refused> {
     loop {
         let end = caller.app.families.next_end();
         tokio::pin!(end);
@@ -93,13 +93,13 @@ async fn wait(caller: &Caller, tasks: &[TaskId], until: Instant) -> Result<(), R
 }
 
 /// A stop or words wait for the caller: they reach it with this answer.
-async fn wanted(caller: &Caller) -> Result<bool, Refused> {
+async fn wanted(caller: &ToolCaller) -> Result<bool, Refused> {
     let Some(id) = caller.id() else { return Ok(false) };
     let loaded = on_disk(&caller.app, move |store| Ok(store.load(id)?)).await?;
     Ok(loaded.is_none_or(|loaded| loaded.session.wants_attention()))
 }
 
-async fn read(caller: &Caller, tasks: &[TaskId]) -> Result<Vec<Task>, Refused> {
+async fn read(caller: &ToolCaller, tasks: &[TaskId]) -> Result<Vec<Task>, Refused> {
     let tasks = tasks.to_vec();
     on_disk(&caller.app, move |store| {
         let mut found = Vec::new();
@@ -111,7 +111,7 @@ async fn read(caller: &Caller, tasks: &[TaskId]) -> Result<Vec<Task>, Refused> {
     .await
 }
 
-async fn answer(caller: &Caller, tasks: &[TaskId]) -> Told {
+async fn answer(caller: &ToolCaller, tasks: &[TaskId]) -> Told {
     let found = read(caller, tasks).await?;
     let ended: Vec<TaskId> = found.iter().filter(|task| task.state.is_ended()).map(|task| task.id).collect();
     let open: Vec<TaskId> = found.iter().filter(|task| !task.state.is_ended()).map(|task| task.id).collect();

@@ -1,6 +1,6 @@
 //! What agents, operators, summaries and imports may write, in whose memory it ends up, and who finds it there.
 
-use lanyard_core::memory::{Entry, MemoryAsk, MemoryPolicy, Where, admit};
+use lanyard_core::memory::{MemoryAsk, MemoryEntry, MemoryPolicy, Where, admit};
 use lanyard_core::session::{Delivery, InboxChange, Message};
 use lanyard_core::{MemoryId, NoteId, TurnId};
 use lanyard_store::MemoryFilter;
@@ -39,7 +39,7 @@ impl Room {
         self.command(session, Command::Inbox(InboxChange::Send(Box::new(message)).into())).await;
     }
 
-    pub(super) fn remembered(&self) -> Vec<Entry> {
+    pub(super) fn remembered(&self) -> Vec<MemoryEntry> {
         self.app.store.memories(&MemoryFilter::default(), None, 10_000).unwrap()
     }
 
@@ -399,7 +399,7 @@ async fn fnd_k14_an_entry_that_got_tags_is_known_again() {
 }
 
 /// Does what the case says, and answers which policies there were and what came in.
-async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>) {
+async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<MemoryEntry>) {
     let ask = |ask: &MemoryAsk| serde_json::to_value(ask).unwrap();
     let top = room.remembering(ask(&case.session), None).await;
     let me = match &case.child {
@@ -440,9 +440,9 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
         Path::Summary => {
             room.command(me, Command::Complete { reason: None }).await;
             let scope = if case.long_term {
-                lanyard_core::memory::Scope::Workspace
+                lanyard_core::memory::MemoryScope::Workspace
             } else {
-                lanyard_core::memory::Scope::Session
+                lanyard_core::memory::MemoryScope::Session
             };
             let app = room.app.memories.clone();
             tokio::task::spawn_blocking(move || Keeper::summary(&app, &*app.store, me, scope))
@@ -458,7 +458,7 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
                 "by": { "kind": "operator", "name": "local" }, "session": me, "source": "api",
                 "at": room.app.clock.now(), "version": 1,
             });
-            let entry: Entry = serde_json::from_value(entry).unwrap();
+            let entry: MemoryEntry = serde_json::from_value(entry).unwrap();
             let app = room.app.clone();
             let brought = tokio::task::spawn_blocking(move || {
                 memory::import(&app.memories.memory, &*app.store, &app.clock, vec![entry])
@@ -492,7 +492,7 @@ async fn an_unreadable_stored_policy_closes_memory_with_a_warning() {
     let body = bytes::Bytes::from(written.to_string());
     let session = Session::born(&serde_json::from_slice(&body).unwrap()).unwrap();
     let batch = lanyard_store::Batch {
-        entries: vec![lanyard_store::Entry { session: id, seq: 1, at: envelope.at, body }],
+        entries: vec![lanyard_store::EventEntry { session: id, seq: 1, at: envelope.at, body }],
         sessions: vec![session],
         ..lanyard_store::Batch::default()
     };
