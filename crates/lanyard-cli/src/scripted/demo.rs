@@ -19,7 +19,7 @@ fn text(files: &[String]) -> String {
     let (mine, theirs) = files.split_at(files.len().div_ceil(2));
     format!(
         "/pace 90\n\
-         /think Somebody wants to see how this works. I will look around with two helpers and change nothing.\n\
+         /think The user wants to see how this works. I will look around with two helpers and change nothing.\n\
          /plan look at what is here | check how it fits together | sum up\n\
          /say I will send two helpers ahead and sum up what they find.\n\
          /spawn scout {}\n\

@@ -191,6 +191,21 @@ fn fnd_r7_a_subagent_that_cannot_be_ended_alone_is_not_confirmed_while_it_works(
     stage.go("leave");
 }
 
+/// A subagent is newer than the session whose agent started it, and was started by nobody who types `last`.
+#[test]
+fn last_is_the_session_and_not_its_agents_subagent() {
+    let stage = Stage::new();
+    let session = stage.started();
+    stage.go("begin");
+    let child = stage.child(&session);
+    let named = |name: &str| stage.get(&format!("/ids?kind=session&name={name}"))["items"][0]["id"].clone();
+    assert_eq!(named("last"), session.as_str());
+    assert_eq!(named(&child), child.as_str());
+    stage.go("finish");
+    stage.at_rest(&session);
+    stage.go("leave");
+}
+
 /// FND-R7: whichever comes first, the hook and the output tell of one subagent, and a stop of it refuses its calls.
 #[test]
 fn fnd_r7_the_hook_and_the_output_tell_of_one_subagent() {

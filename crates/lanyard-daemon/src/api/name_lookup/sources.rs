@@ -6,6 +6,7 @@ use lanyard_core::journal::Row;
 use lanyard_core::naming::{self, IdPart, MatchedBy, NameKind, in_plan, same_words};
 use lanyard_core::notification::Notification;
 use lanyard_core::paper::Plan;
+use lanyard_core::session::DrivenBy;
 use lanyard_core::task::{Mail, Task};
 use lanyard_core::text::one_line;
 use lanyard_core::{Address, FlowId, MailId, NotificationId, SessionId, TaskId, Timestamp};
@@ -25,6 +26,8 @@ const TITLED_MAX: usize = 1_000;
 const RECORDS_MAX: usize = 1_000;
 /// Things of one kind that a part of an id may match before it is simply ambiguous.
 const PARTS_MAX: usize = 101;
+/// Subagents within subagents that are followed up to the session they work in.
+const SUBAGENT_LEVELS_MAX: usize = 16;
 /// Characters of a message that stand for its title.
 const TITLE_CHARS_MAX: usize = 80;
 
@@ -116,8 +119,10 @@ impl Sources<'_> {
         let found = match (kind, here) {
             (NameKind::Session, Some(_)) => {
                 let filter = Filter { archived: Some(false), workspace: self.here.clone(), ..self.filter() };
-                let rows = self.store.list(&filter, None, 1)?.rows;
-                rows.into_iter().map(|row| self.session(MatchedBy::Newest, row)).collect::<NameHits>()?
+                self.newest_started(&filter)?
+            }
+            (NameKind::Session, None) => {
+                self.newest_started(&Filter { archived: Some(false), ..self.filter() })?
             }
             (_, None) => self.newest(kind, 1)?,
             (_, Some(_)) => self.newest(kind, RECORDS_MAX)?,
@@ -127,6 +132,19 @@ impl Sources<'_> {
             .filter(|hit| here.is_none() || hit.item.workspace.as_deref() == here)
             .take(1)
             .collect())
+    }
+
+    /// The newest session. An agent's own subagent stands for the session that it works in.
+    fn newest_started(&self, filter: &Filter) -> NameHits {
+        let Some(mut newest) = self.store.list(filter, None, 1)?.rows.pop() else { return Ok(Vec::new()) };
+        for _ in 0..SUBAGENT_LEVELS_MAX {
+            let Some(loaded) = self.store.load(newest.id)? else { break };
+            let parent = loaded.session.parent.filter(|_| loaded.session.driver() == DrivenBy::Parent);
+            let Some(parent) = parent else { break };
+            let Some(row) = self.store.rows(&[parent], filter)?.pop() else { break };
+            newest = row;
+        }
+        Ok(vec![self.session(MatchedBy::Newest, newest)?])
     }
 
     fn filter(&self) -> Filter {
