@@ -92,10 +92,10 @@ fn a_check_outlives_the_daemon() {
     stage.author("one", DONE);
     stage.reviewer("look", READY);
     let flow = stage.begin(&json!({}));
-    stage.await_sign("checks");
+    stage.await_line("checks");
     stage.daemon.kill_9();
     stage.touch("go");
-    stage.await_sign("over");
+    stage.await_line("over");
     stage.up();
     stage.settled(&flow, "completed");
     assert_eq!((stage.lines("checks").len(), stage.lines("over").len()), (1, 1));
@@ -114,7 +114,7 @@ fn a_check_that_still_runs_is_taken_over() {
     stage.author("one", DONE);
     stage.reviewer("look", READY);
     let flow = stage.begin(&json!({}));
-    stage.await_sign("checks");
+    stage.await_line("checks");
     stage.up();
     stage.until(&flow, "at its check", |seen| seen["check"].is_object());
     stage.touch("go");
@@ -131,7 +131,7 @@ fn a_check_that_was_lost_is_run_again() {
     stage.author("one", DONE);
     stage.reviewer("look", READY);
     let flow = stage.begin(&json!({}));
-    stage.await_sign("checks");
+    stage.await_line("checks");
     stage.lose_everything();
     stage.touch("go");
     stage.up();

@@ -8,9 +8,9 @@ use super::kit::{DONE, HELP, READY, Stage, git, id, until};
 #[test]
 fn a_flow_that_is_cancelled_is_aborted_without_a_gate() {
     let stage = Stage::new();
-    stage.script("author", "/run echo half >> SIGNS/turns; echo half > work.txt\n/wait-file SIGNS/never");
+    stage.script("author", "/run echo half > work.txt; echo half >> SIGNS/turns\n/wait-file SIGNS/never");
     let flow = stage.begin(&json!({}));
-    stage.await_sign("turns");
+    stage.await_line("turns");
     stage.ok(&format!("/flows/{flow}/cancel"), &json!({ "reason": "lunch" }));
     let shown = stage.settled(&flow, "aborted");
     assert_eq!(shown["reason"], "lunch");

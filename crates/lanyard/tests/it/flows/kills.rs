@@ -71,7 +71,7 @@ fn a_turn_that_was_lost_with_everything_is_gone_on_with() {
     let mut stage = Stage::new();
     stage.script("author", "/run echo half >> SIGNS/turns\n/wait-file SIGNS/never");
     let flow = stage.begin(&json!({}));
-    stage.await_sign("turns");
+    stage.await_line("turns");
     stage.lose_everything();
     stage.author("rest", DONE);
     stage.reviewer("look", READY);

@@ -151,6 +151,13 @@ impl Stage {
         until(&format!("the file {name}"), || self.sign(name).exists());
     }
 
+    /// Waits for a whole line of a sign. The file is there before its first line is.
+    pub(super) fn await_line(&self, name: &str) {
+        until(&format!("a line of the file {name}"), || {
+            std::fs::read_to_string(self.sign(name)).is_ok_and(|text| text.ends_with('\n'))
+        });
+    }
+
     /// The lines of a sign: what happened, in order.
     pub(super) fn lines(&self, name: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.sign(name)).unwrap_or_default();
