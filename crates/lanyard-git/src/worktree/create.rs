@@ -141,6 +141,7 @@ fn make(root: &Path, folder: &Path, wanted: &Wanted<'_>) -> Result<Tree, Worktre
         WorktreePlace::Free { listed: true } => shared.clear(&path)?,
         WorktreePlace::Free { listed: false } => shared.clear_attempts(&path)?,
     }
+    shared.clear_stale_lock(&branch, name)?;
     let base = settle(&shared, &repo, wanted, None)?;
     if shared.checked_out(&branch)?.is_some() {
         return Err(WorktreeError::BranchInUse { branch });

@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lanyard_core::task::Tree;
 
@@ -27,6 +28,8 @@ const GOING_PREFIX: &str = ".going-";
 const KEPT_HASH_CHARS: usize = 16;
 /// A branch is a file with this name and `.lock` behind it.
 const BRANCH_BYTES_MAX: usize = 200;
+/// The age from which the lock of a branch counts as left behind. Git holds one for milliseconds.
+const LOCK_AGE_MIN: Duration = Duration::from_secs(10);
 /// Git's notes on a worktree hold a path or a name.
 const NOTE_BYTES_MAX: u64 = 64 * 1024;
 const TASK: &str = "lanyard-task";
@@ -168,6 +171,19 @@ impl Shared {
                 absent(fs::remove_dir_all(self.common.join("worktrees").join(name))).map_err(not_gone)?;
                 absent(fs::remove_dir_all(&attempt)).map_err(not_gone)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Removes the lock that a killed git left on a branch of ours: git itself never does, and refuses every later change.
+    /// The branch is this worktree's alone, and the worktree is not there, so no other git has a reason to hold it.
+    pub(super) fn clear_stale_lock(&self, branch: &str, name: &str) -> Result<(), WorktreeError> {
+        let lock = self.common.join(format!("{}.lock", head_ref(branch)));
+        let Ok(data) = fs::symlink_metadata(&lock) else { return Ok(()) };
+        let age = data.modified().ok().and_then(|at| at.elapsed().ok());
+        let stale = data.is_file() && age.is_some_and(|age| age > LOCK_AGE_MIN);
+        if stale && self.owner(branch)?.as_deref() == Some(name) {
+            absent(fs::remove_file(&lock)).map_err(not_gone)?;
         }
         Ok(())
     }

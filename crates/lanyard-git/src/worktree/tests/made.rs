@@ -267,6 +267,34 @@ fn a_worktree_whose_branch_was_renamed_gets_it_again_where_it_stands() {
     assert_eq!(lab.git(&["rev-parse", "lanyard/task_1"]), head);
 }
 
+/// A git that is killed while it changes a branch leaves the branch's lock. One that is old was left; a fresh one may be
+/// another git's, and so may any lock of a branch that is not the worktree's own.
+#[test]
+fn the_lock_that_a_killed_git_left_on_the_branch_is_removed() {
+    let lab = Lab::new();
+    let tree = lab.create();
+    discard(&tree).unwrap();
+    lab.git(&["config", "branch.lanyard/task_1.lanyard-base", &tree.base]);
+    lab.git(&["config", "branch.lanyard/task_1.lanyard-task", "task_1"]);
+    lab.git(&["branch", "lanyard/task_1"]);
+    let lock = lab.top.join(".git/refs/heads/lanyard/task_1.lock");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+    let leave = |modified: Option<std::time::SystemTime>| {
+        let file = fs::File::create(&lock).unwrap();
+        modified.map(|at| file.set_modified(at).unwrap());
+    };
+    leave(None);
+    assert_eq!(lab.code(None, None), "git_locked");
+    assert!(lock.exists(), "a fresh lock is another git's");
+    lab.git(&["config", "branch.lanyard/task_1.lanyard-task", "task_2"]);
+    leave(Some(old));
+    assert_eq!(lab.code(None, None), "branch_exists");
+    assert!(lock.exists(), "a lock of another task's branch");
+    lab.git(&["config", "branch.lanyard/task_1.lanyard-task", "task_1"]);
+    assert_eq!(lab.create(), tree);
+    assert!(!lock.exists());
+}
+
 #[test]
 fn many_at_once_share_one_repository() {
     let lab = Lab::new();
