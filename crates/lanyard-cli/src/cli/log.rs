@@ -1,7 +1,7 @@
 //! `lanyard log`: a session as a conversation one can read.
 
-use lanyard_core::Timestamp;
 use lanyard_core::session::SessionView;
+use lanyard_core::{GateId, Timestamp};
 use serde_json::Value;
 
 use super::duration::duration_ms;
@@ -171,6 +171,10 @@ struct Document<'a> {
     at: Timestamp,
     /// A turn runs: its calls may still return.
     running: bool,
+    /// The position up to which `open` is known.
+    known_seq: u64,
+    /// The approvals that waited for an answer at `known_seq`.
+    open: Vec<GateId>,
     written: String,
     held: bool,
 }
@@ -184,6 +188,8 @@ impl<'a> Document<'a> {
             pairs: CallPairs::default(),
             at: view.created_at,
             running: view.active_turn.is_some(),
+            known_seq: view.last_seq,
+            open: view.gates.iter().map(|gate| gate.id).collect(),
             written: String::new(),
             held: false,
         }
@@ -218,10 +224,14 @@ impl<'a> Document<'a> {
 impl EventSink for Document<'_> {
     fn event(&mut self, event: &str, _: &Mark) -> Result<(), Failure> {
         let raw: Value = serde_json::from_str(event).unwrap_or_default();
+        let past = raw["seq"].as_u64().is_some_and(|seq| seq <= self.known_seq);
         if let Some(at) = raw["at"].as_str().and_then(|at| at.parse().ok()) {
             self.at = at;
         }
-        for item in self.transcriber.read(&raw) {
+        for mut item in self.transcriber.read(&raw) {
+            if let TranscriptItem::Asks { gate, .. } = &mut item {
+                *gate = gate.filter(|gate| !past || self.open.contains(gate));
+            }
             self.held = matches!(item, TranscriptItem::Words { .. } | TranscriptItem::Thought(_));
             if matches!(item, TranscriptItem::End { .. }) {
                 self.unfinished();

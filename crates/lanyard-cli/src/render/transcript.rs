@@ -50,9 +50,10 @@ pub(crate) enum TranscriptItem {
     Note(String),
     /// Something done to the agent, or that needs a person.
     Loud(String),
-    /// An open approval.
+    /// An approval.
     Asks {
-        gate: GateId,
+        /// Nothing where it is known to be no longer open.
+        gate: Option<GateId>,
         title: String,
     },
     /// The end of a turn, or of the session.
@@ -220,7 +221,7 @@ impl Transcriber {
 fn gate(event: &GateEvent, who: &str) -> TranscriptItem {
     match event {
         GateEvent::Opened { gate, question, .. } => {
-            TranscriptItem::Asks { gate: *gate, title: one_line(&question.title) }
+            TranscriptItem::Asks { gate: Some(*gate), title: one_line(&question.title) }
         }
         GateEvent::Answered { option, message, .. } => {
             let words = message.as_deref().map(|message| format!(", {}", quoted(message)));

@@ -73,7 +73,7 @@ fn a_turn_is_told_from_its_prompt_to_its_end() {
         Tool("bash cargo test -q: ok")
         Note("file src/a.rs +3 -0")
         Note("plan: 1 of 2 steps done, now: do")
-        Asks { gate: gate_01m7n5djg0fayvh8t5cxyjkdng, title: "Run it?" }
+        Asks { gate: Some(gate_01m7n5djg0fayvh8t5cxyjkdng), title: "Run it?" }
         Note("answered by ann: allow, \"once\"")
         Loud("event 15 is damaged: checksum")
         End { text: "interrupted by crash after 16s: signal 9", completed: false }

@@ -270,7 +270,7 @@ impl Transcript {
                     self.add(TranscriptEntry::words(self.entries.back(), seq, &text, message_id.as_deref()));
                 }
                 TranscriptItem::Thought(text) => {
-                    self.add(TranscriptEntry::new(Kind::Thought, seq, harmless(&text)))
+                    self.add(TranscriptEntry::new(Kind::Thought, seq, harmless(&text)));
                 }
                 TranscriptItem::Tool(tool) => self.add(TranscriptEntry::call(seq, *tool)),
                 TranscriptItem::Returned(returned) => self.returned(seq, *returned),

@@ -213,8 +213,8 @@ fn lines(item: &TranscriptItem) -> Vec<String> {
         TranscriptItem::Tool(tool) => vec![format!("tool {}", tool.line())],
         TranscriptItem::Note(text) | TranscriptItem::Loud(text) => vec![text.clone()],
         TranscriptItem::Asks { gate, title } => {
-            let how = format!("answer with `lanyard answer {gate} allow` or `… deny`");
-            vec![format!("asks for approval: {title}"), how]
+            let how = gate.map(|gate| format!("answer with `lanyard answer {gate} allow` or `… deny`"));
+            [format!("asks for approval: {title}")].into_iter().chain(how).collect()
         }
         TranscriptItem::Prompt { .. }
         | TranscriptItem::Words { .. }

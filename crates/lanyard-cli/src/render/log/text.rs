@@ -177,8 +177,11 @@ impl LogForm for TextForm {
             TranscriptItem::Loud(text) => self.block(at, "! ", text, Some(Ink::Yellow)),
             TranscriptItem::Asks { gate, title } => {
                 let asks = self.block(at, "? ", &format!("asks for approval: {title}"), Some(Ink::Yellow));
-                let how = format!("{}  `lanyard answer {gate}` answers it\n", " ".repeat(MARGIN));
-                asks + &self.ink(Ink::Dim, how.trim_end()) + "\n"
+                let how = gate.map(|gate| {
+                    let how = format!("{}  `lanyard answer {gate}` answers it", " ".repeat(MARGIN));
+                    self.ink(Ink::Dim, &how) + "\n"
+                });
+                asks + &how.unwrap_or_default()
             }
             TranscriptItem::End { text, completed } => {
                 let ink = if *completed { Ink::Green } else { Ink::Red };

@@ -199,6 +199,8 @@ fn fnd_n16_a_question_is_shown_whole_and_answered_at_a_prompt() {
     assert_eq!(row["workspace"], json!(workspace), "{row:#}");
     assert!(row["session_title"].as_str().unwrap().starts_with("/ask May I"), "{row:#}");
 
+    let how = format!("`lanyard answer {id}` answers it");
+    assert!(ok(&stage, &["log", &session]).contains(&how));
     let silent = typed(&stage, &["answer"], "");
     assert_eq!(silent.status.code(), Some(4), "{}", text(&silent.stderr));
     let answered = typed(&stage, &["answer", &session], "maybe\n\n1\n");
@@ -211,6 +213,10 @@ fn fnd_n16_a_question_is_shown_whole_and_answered_at_a_prompt() {
     stage.until_at_rest(&session);
     let read = ok(&stage, &["log", &session]);
     assert!(read.contains("permission: allow_once") && read.contains("answered by "), "{read}");
+    assert!(
+        read.contains("asks for approval: ") && !read.contains(&how),
+        "an answered one needs no hint: {read}"
+    );
 
     let second = stage.detached("/ask And now?");
     stage.until(&second, |shown| shown["gates"] != json!([]));
