@@ -82,6 +82,11 @@ fn contexts(
     common.contexts(memory, (gateway, CallRecording::default()), families, kept)
 }
 
+fn notifications(engine: &engine::Engine, store: &Arc<dyn Store>, clock: &Arc<Clock>) -> NotificationHandle {
+    let told = Config::default().notifications;
+    NotificationHandle::open(store.clone(), engine.sink(), clock.clone(), &told).unwrap()
+}
+
 fn flows(
     (engine, store, clock): (&engine::Engine, &Arc<dyn Store>, &Arc<Clock>),
     roster: &Roster,
@@ -142,9 +147,7 @@ impl Room {
             runtime,
         };
         let (engine, thread) = engine::start(parts).unwrap();
-        let told = Config::default().notifications;
-        let notifications =
-            NotificationHandle::open(store.clone(), engine.sink(), clock.clone(), &told).unwrap();
+        let notifications = notifications(&engine, &store, &clock);
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let (program, checks) = (PathBuf::from("/nonexistent/lanyard"), folder.path().join("checks"));
         let trees = OwnTrees::new((folder.path(), program.clone()), &store, &clock, &hub.redaction);

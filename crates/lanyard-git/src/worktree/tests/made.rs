@@ -278,10 +278,12 @@ fn the_lock_that_a_killed_git_left_on_the_branch_is_removed() {
     lab.git(&["config", "branch.lanyard/task_1.lanyard-task", "task_1"]);
     lab.git(&["branch", "lanyard/task_1"]);
     let lock = lab.top.join(".git/refs/heads/lanyard/task_1.lock");
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+    let old = std::time::SystemTime::UNIX_EPOCH;
     let leave = |modified: Option<std::time::SystemTime>| {
         let file = fs::File::create(&lock).unwrap();
-        modified.map(|at| file.set_modified(at).unwrap());
+        if let Some(at) = modified {
+            file.set_modified(at).unwrap();
+        }
     };
     leave(None);
     assert_eq!(lab.code(None, None), "git_locked");
