@@ -1,0 +1,6 @@
+// Dialogs of a session that are opened rarely, loaded apart from its page.
+export const DIALOGS = {
+  fork: () => import('./ForkDialog.svelte'),
+  migrate: () => import('./MigrateDialog.svelte'),
+  resume: () => import('./ResumeDialog.svelte'),
+}
