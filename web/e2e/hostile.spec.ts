@@ -32,7 +32,7 @@ test('hostile text of agents and tools does nothing but read badly', async ({ pa
   await expect(log.getByText('Completed', { exact: true })).toBeVisible()
   await expect(log.locator('article.agent').first()).toContainText(EVIL)
   await expect(log.locator('article.agent').nth(1)).toContainText('⟦RLO⟧gnp.exe⟦PDF⟧ red')
-  await expect(log.getByRole('link', { name: 'site' })).toHaveAttribute('rel', 'noreferrer')
+  await expect(log.locator('article.agent').getByRole('link', { name: 'site' })).toHaveAttribute('rel', 'noreferrer')
   await expect(log.getByRole('link', { name: 'click' })).toHaveCount(0)
   const call = log.getByRole('article', { name: 'Tool call' }).filter({ hasText: 'evil.sh' })
   await call.getByRole('button').click()

@@ -2,5 +2,6 @@
 export const DIALOGS = {
   fork: () => import('./ForkDialog.svelte'),
   migrate: () => import('./MigrateDialog.svelte'),
+  rollback: () => import('./RollbackDialog.svelte'),
   resume: () => import('./ResumeDialog.svelte'),
 }

@@ -244,7 +244,7 @@ export class Folder {
     this.#usage = null
     this.#cost = this.#made = this.#failed = 0
     this.#files.clear()
-    this.#opening = this.#add(event, { kind: 'user', text: prompt, by: by ?? event.actor, tags })
+    this.#opening = this.#add(event, { kind: 'user', text: prompt, by: by ?? event.actor, tags, begins: turn })
   }
 
   #end(event: EventOf<'turn.finished' | 'turn.interrupted'>): void {
@@ -270,7 +270,7 @@ export class Folder {
     const ms = began === undefined ? null : Date.parse(event.at) - Date.parse(began)
     const cost = this.#cost > 0 ? this.#cost : null
     this.#sumUp(event, ms, cost)
-    this.#add(event, { kind: 'end', title, tone, reason: event.data.reason ?? null, ms, tokens: this.#usage, cost, uncertain })
+    this.#add(event, { kind: 'end', ends: event.data.turn, title, tone, reason: event.data.reason ?? null, ms, tokens: this.#usage, cost, uncertain })
     this.#inTurn = false
     this.#usage = null
   }

@@ -15,12 +15,14 @@ interface Base {
   sum: number
 }
 
-interface UserItem extends Base {
+export interface UserItem extends Base {
   kind: 'user'
   text: string
   by: Actor | null
   /** Why it stands there, where that is not plain. */
   tags: readonly string[]
+  /** The turn that it began. */
+  begins?: string | null
   /** What came of the turn that it began, once that is over. */
   turn?: TurnSum | null
 }
@@ -113,6 +115,8 @@ interface RunItem extends Base {
 
 export interface EndItem extends Base {
   kind: 'end'
+  /** The turn that ended. */
+  ends?: string
   title: string
   tone: Tone
   reason: string | null

@@ -17,6 +17,8 @@ export const CONTINUITY: Record<Continuity, { label: string; tone: Tone; means: 
 const because = (reason: string | null | undefined): string => (reason ? `: ${reason}` : '')
 const excerpt = (text: string): string => (text.length > 90 ? `${text.slice(0, 88)}…` : text)
 const level = (one: number): string => `level ${one}, ${STOP_LEVELS[one]?.label ?? ''}`
+/** A checkpoint of a turn bears the turn's id. */
+const checkpoint = (name: string): string => (!name.startsWith('turn_') ? name : name.endsWith('-end') ? 'at the end of a turn' : 'at the start of a turn')
 const line = (icon: Line['icon'], text: string, tone: Tone = 'plain', more: Partial<Line> = {}): Line => ({ icon, text, tone, ...more })
 const quiet = (icon: Line['icon'], text: string): Line => line(icon, text, 'plain', { quiet: true })
 
@@ -85,11 +87,11 @@ export function mark(event: Event): Line | null {
     case 'context.checkpoint':
       return quiet('flag', `Checkpoint at ${event.data.position}, ${words(event.data.reason)}`)
     case 'context.snapshot':
-      return quiet('archive', `Checkpoint ${event.data.name}, ${plural(event.data.files_changed, 'file')} changed`)
+      return quiet('archive', `Checkpoint ${checkpoint(event.data.name)}, ${plural(event.data.files_changed, 'file')} changed`)
     case 'context.snapshot_skipped':
       return quiet('archive', `No checkpoint: ${words(event.data.code)}`)
     case 'context.rolled_back':
-      return line('archive', `Workspace rolled back to ${event.data.to} by ${by}; ${event.data.from} has what was there before`, 'warn')
+      return line('archive', `Workspace rolled back to the checkpoint ${checkpoint(event.data.to)} by ${by}; the checkpoint ${checkpoint(event.data.from)} has what was there before`, 'warn')
     case 'context.issue_seen':
     case 'context.error_seen':
     case 'turn.delivered':
