@@ -12,5 +12,5 @@ mod plan;
 
 pub(crate) use ask::run;
 pub(crate) use input::Harness;
-pub(crate) use install::{Installed, Removed, install, uninstall};
+pub(crate) use install::{HookState, Installed, Removed, install, state, uninstall};
 pub(crate) use plan::{HookScope, Target};

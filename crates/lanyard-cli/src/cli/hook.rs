@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::{Failure, chain};
-use crate::hook::{self, Harness, HookScope, Installed, Removed, Target};
+use crate::hook::{self, Harness, HookScope, HookState, Installed, Removed, Target};
+use crate::render::table::{Column, table};
+use crate::render::text::one_line;
+use lanyard_api::agents::known::find;
 
 const EXAMPLES: &str = "\
 An agent's own tools (shell, edit, read) never pass an MCP server. With a hook they are asked about
@@ -15,7 +18,9 @@ and keeps all else in them; `uninstall` gives the file back as it was.
 
 Examples:
   lanyard hook install claude
+  lanyard hook install --all
   lanyard hook install opencode --project
+  lanyard hook status
   lanyard hook uninstall claude
   lanyard hook claude < event.json";
 
@@ -31,7 +36,9 @@ pub(super) struct HookArgs {
 pub(super) enum HookVerb {
     /// Put the hook into an agent's settings
     #[command(after_help = INSTALL_EXAMPLES)]
-    Install(HookPlace),
+    Install(HookInstall),
+    /// List the agents that are installed here, and how the hook is in their settings
+    Status(HookStatus),
     /// Take the hook out of an agent's settings
     #[command(after_help = UNINSTALL_EXAMPLES)]
     Uninstall(HookPlace),
@@ -55,6 +62,7 @@ plugin package from npm when it sees a plugin file for the first time.
 
 Examples:
   lanyard hook install claude
+  lanyard hook install --all
   lanyard hook install gemini --project";
 
 const UNINSTALL_EXAMPLES: &str = "\
@@ -64,6 +72,29 @@ what is Lanyard's is taken out.
 Examples:
   lanyard hook uninstall claude
   lanyard hook uninstall gemini --project";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct HookInstall {
+    /// Whose settings
+    #[arg(required_unless_present = "all")]
+    agent: Option<Harness>,
+    /// Of every agent whose program is on the PATH
+    #[arg(long, conflicts_with = "agent")]
+    all: bool,
+    /// For the project in this folder
+    #[arg(long, conflicts_with = "user")]
+    project: bool,
+    /// For all your projects (the default)
+    #[arg(long)]
+    user: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct HookStatus {
+    /// In the settings of the project in this folder, not in those for all your projects
+    #[arg(long)]
+    project: bool,
+}
 
 #[derive(Debug, clap::Args)]
 pub(super) struct HookPlace {
@@ -81,7 +112,7 @@ impl HookVerb {
     /// The harness whose hook this is; nothing for what people run.
     pub(super) fn harness(&self) -> Option<Harness> {
         match self {
-            Self::Install(_) | Self::Uninstall(_) => None,
+            Self::Install(_) | Self::Uninstall(_) | Self::Status(_) => None,
             Self::Claude => Some(Harness::Claude),
             Self::Codex => Some(Harness::Codex),
             Self::Gemini => Some(Harness::Gemini),
@@ -93,7 +124,11 @@ impl HookVerb {
 impl HookArgs {
     pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
-            HookVerb::Install(place) => install(context, &place),
+            HookVerb::Install(HookInstall { agent: Some(agent), project, user, .. }) => {
+                install(context, &HookPlace { agent, project, user })
+            }
+            HookVerb::Install(HookInstall { agent: None, project, .. }) => install_all(context, project),
+            HookVerb::Status(HookStatus { project }) => status(context, project),
             HookVerb::Uninstall(place) => uninstall(context, &place),
             // Answered before there is a context: they need none.
             HookVerb::Claude | HookVerb::Codex | HookVerb::Gemini | HookVerb::Opencode => Ok(()),
@@ -140,6 +175,94 @@ fn install(context: &Context, place: &HookPlace) -> Result<(), Failure> {
         context.out.note(step);
     }
     context.out.data(&path)
+}
+
+/// The agents whose programs are on the PATH of this process.
+fn found() -> Vec<Harness> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let all = [Harness::Claude, Harness::Codex, Harness::Gemini, Harness::Opencode];
+    all.into_iter().filter(|harness| find(harness.as_str(), &path).is_some()).collect()
+}
+
+/// Installs the hook for every agent that is found. One whose settings cannot be used does not keep the others from it.
+fn install_all(context: &Context, project: bool) -> Result<(), Failure> {
+    let agents = found();
+    if agents.is_empty() {
+        let title = "none of claude, codex, gemini and opencode is on the PATH";
+        return Err(Failure::usage(title, "install one of them, or name the agent"));
+    }
+    let (mut done, mut failed) = (Vec::new(), false);
+    for agent in agents {
+        let target = target(context, &HookPlace { agent, project, user: !project })?;
+        let path = target.path().display().to_string();
+        let row = match hook::install(&target, &context.home.dir) {
+            Ok(installed) => {
+                let changed = installed == Installed::Now;
+                if !context.out.is_json() {
+                    let what = if changed { "hook installed" } else { "the hook was installed already" };
+                    context.out.note(&format!("{}: {what}", agent.as_str()));
+                    if let Some(step) = next_step(agent) {
+                        context.out.note(step);
+                    }
+                    context.out.data(&path)?;
+                }
+                json!({ "agent": agent.as_str(), "path": path, "changed": changed, "next": next_step(agent) })
+            }
+            Err(error) => {
+                failed = true;
+                let why = chain(&error);
+                if !context.out.is_json() {
+                    context.out.warn(&format!("{}: {why}", agent.as_str()));
+                }
+                json!({ "agent": agent.as_str(), "path": path, "changed": false, "error": why })
+            }
+        };
+        done.push(row);
+    }
+    if context.out.is_json() {
+        context.out.list(&done, None)?;
+    } else {
+        context.out.note("Restart agents that are already running.");
+    }
+    if failed { Err(Failure::Shown) } else { Ok(()) }
+}
+
+fn status(context: &Context, project: bool) -> Result<(), Failure> {
+    let on_path = found();
+    let mut rows = Vec::new();
+    for agent in [Harness::Claude, Harness::Codex, Harness::Gemini, Harness::Opencode] {
+        let target = target(context, &HookPlace { agent, project, user: !project })?;
+        let (state, error) = match hook::state(&target) {
+            Ok(HookState::Installed) => ("installed", None),
+            Ok(HookState::Outdated) => ("outdated", None),
+            Ok(HookState::Absent) => ("absent", None),
+            Err(error) => ("unreadable", Some(chain(&error))),
+        };
+        let path = target.path().display().to_string();
+        rows.push((agent.as_str(), on_path.contains(&agent), state, path, error));
+    }
+    if context.out.is_json() {
+        let items = rows.iter().map(|(agent, found, hook, path, error)| {
+            json!({ "agent": agent, "found": found, "hook": hook, "path": path, "error": error })
+        });
+        return context.out.list(&items.collect::<Vec<_>>(), None);
+    }
+    const COLUMNS: [Column; 4] = [
+        Column::whole("AGENT"),
+        Column::whole("PROGRAM"),
+        Column::whole("HOOK"),
+        Column::elastic("FILE", 20),
+    ];
+    let cells = rows.iter().map(|(agent, found, hook, path, error)| {
+        let found = if *found { "found" } else { "not found" };
+        let shown = error.as_ref().unwrap_or(path);
+        vec![(*agent).to_owned(), found.to_owned(), (*hook).to_owned(), one_line(shown)]
+    });
+    context.out.data(&table(&COLUMNS, &cells.collect::<Vec<_>>(), context.out.columns))?;
+    if rows.iter().any(|(_, found, hook, ..)| *found && matches!(*hook, "absent" | "outdated")) {
+        context.out.note("install what is missing with `lanyard hook install --all`");
+    }
+    Ok(())
 }
 
 /// What a person still has to do before the hook runs.

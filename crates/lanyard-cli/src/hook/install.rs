@@ -34,6 +34,15 @@ pub(crate) enum Removed {
     Nothing,
 }
 
+/// How the hook is in an agent's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HookState {
+    Installed,
+    /// Something of Lanyard's is there, and not what this program would install.
+    Outdated,
+    Absent,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InstallError {
     #[error("{path} is left as it is: {why}")]
@@ -74,6 +83,17 @@ pub(crate) fn install(target: &Target, data: &Path) -> Result<Installed, Install
     write(&path, wanted.as_bytes())?;
     store.remember(&Record { left: hash(wanted.as_bytes()), path: path.clone(), existed, made })?;
     Ok(Installed::Now)
+}
+
+/// Looks at the settings and changes nothing.
+pub(crate) fn state(target: &Target) -> Result<HookState, InstallError> {
+    let path = real(&target.path());
+    let Some(now) = read(&path)? else { return Ok(HookState::Absent) };
+    if wanted(target, &path, text(&path, &now)?)?.is_none() {
+        return Ok(HookState::Installed);
+    }
+    let bare = clean(target, &path, Some(&now))?;
+    Ok(if bare.as_deref() == Some(&now[..]) { HookState::Absent } else { HookState::Outdated })
 }
 
 /// Takes the hooks out again.

@@ -160,3 +160,57 @@ fn a_link_stays_a_link() {
     place.ok(&["hook", "uninstall", "claude"]);
     assert_eq!(std::fs::read_to_string(&real).unwrap(), "{}");
 }
+
+#[test]
+fn every_agent_that_is_found_gets_its_hook_and_the_status_says_how_each_is() {
+    let place = Place::new();
+    for program in ["claude", "gemini"] {
+        let file = place.work(&format!("bin/{program}"));
+        put(&file, "#!/bin/sh\n");
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let run = |words: &[&str]| {
+        let output = Command::new(binary())
+            .args(words)
+            .env_clear()
+            .env("HOME", place.home(""))
+            .env("PATH", place.work("bin"))
+            .current_dir(place.work(""))
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (output.status.success(), told)
+    };
+    let states = || -> Vec<String> {
+        let items = run(&["hook", "status", "--json"]).1["items"].take();
+        let items = items.as_array().unwrap().iter();
+        let told = items
+            .map(|item| format!("{} {} {}", item["agent"], item["found"], item["hook"]).replace('"', ""));
+        told.collect()
+    };
+    let absent = ["claude true absent", "codex false absent", "gemini true absent", "opencode false absent"];
+    assert_eq!(states(), absent);
+    // One file that is no settings keeps the other agent from nothing.
+    put(&place.home(".gemini/settings.json"), "not json");
+    let (done, told) = run(&["hook", "install", "--all", "--json"]);
+    assert!(!done, "{told:#}");
+    assert_eq!(told["items"][0]["changed"], true);
+    assert!(told["items"][1]["error"].as_str().unwrap().contains("is left as it is"), "{told:#}");
+    assert_eq!(std::fs::read_to_string(place.home(".gemini/settings.json")).unwrap(), "not json");
+    assert_eq!(
+        (states()[0].as_str(), states()[2].as_str()),
+        ("claude true installed", "gemini true unreadable")
+    );
+    std::fs::remove_file(place.home(".gemini/settings.json")).unwrap();
+    assert!(run(&["hook", "install", "--all", "--json"]).0);
+    assert_eq!(
+        (states()[0].as_str(), states()[2].as_str()),
+        ("claude true installed", "gemini true installed")
+    );
+    // Of an older program, or changed by hand.
+    let settings = place.home(".claude/settings.json");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    put(&settings, &text.replace("PostToolUse", "Stop"));
+    assert_eq!(states()[0], "claude true outdated");
+    assert!(!place.home(".codex").exists(), "what is not found is left alone");
+}
