@@ -36,6 +36,8 @@ pub(crate) struct Context {
     pub(crate) daemon_wait: Duration,
     /// The session this command runs inside of. It acts as that one then, and there is no data folder and no config.
     pub(crate) given: Option<GivenSession>,
+    /// A file with the token to use in place of the operator's own.
+    pub(crate) token: Option<PathBuf>,
     /// Names that were looked up.
     pub(crate) names: NameBook,
 }
@@ -56,7 +58,10 @@ impl Context {
     pub(crate) fn address(&self) -> Result<DaemonAddress, Failure> {
         match &self.given {
             Some(given) => Ok(given.address()?),
-            None => Ok(DaemonAddress::of(&self.home)),
+            None => Ok(match &self.token {
+                Some(token) => DaemonAddress::Folder { socket: self.home.socket(), token: token.clone() },
+                None => DaemonAddress::of(&self.home),
+            }),
         }
     }
 
@@ -99,7 +104,7 @@ impl Context {
         if let Launched::Here(daemon) = launch::detached(self, None, (&[], &[])).await? {
             self.out.note(&format!("started a daemon at {} (pid {})", daemon.url(), daemon.pid));
         }
-        DaemonAddress::of(&self.home)
+        self.address()?
             .connect()
             .await?
             .ok_or_else(|| self.not_running("look at `daemon.log` in the data folder"))

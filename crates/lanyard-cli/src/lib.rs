@@ -12,6 +12,7 @@ mod failure;
 mod hook;
 mod host;
 mod launch;
+mod operator_mcp;
 mod out;
 mod relay;
 mod render;

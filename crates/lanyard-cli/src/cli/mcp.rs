@@ -11,6 +11,7 @@ use lanyard_client::names::A_SESSION;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::operator_mcp;
 use crate::render::table::{Column, table};
 use crate::render::text::{count, one_line};
 use crate::wrap;
@@ -26,7 +27,7 @@ Examples:
   lanyard mcp url github
   lanyard mcp wrap --name files -- npx -y @modelcontextprotocol/server-filesystem .";
 
-/// List, check, address and wrap MCP servers
+/// List, check, address and wrap MCP servers, or be one for your own assistant
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct McpArgs {
@@ -44,6 +45,9 @@ pub(super) enum McpVerb {
     /// Run a server's command with Lanyard in between
     #[command(after_help = WRAP_EXAMPLES)]
     Wrap(McpWrapArgs),
+    /// Serve Lanyard's sessions to a person's own assistant, as an MCP server on stdio
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(McpServeArgs),
     /// Connect to a server, greet it and count its tools
     Check {
         /// The server, as `lanyard mcp ls` shows it; all of them when left out
@@ -71,6 +75,26 @@ pub(super) struct Url {
     /// What the agent of a new session is called
     #[arg(long, value_name = "NAME", conflicts_with = "session")]
     agent: Option<String>,
+}
+
+const SERVE_EXAMPLES: &str = "\
+For the assistant in your own terminal or editor, not for agents that Lanyard runs: inside of a
+session the command is refused. An observer lists, finds and reads sessions; an operator also
+starts, prompts, guides and stops them and answers approvals. The first call makes a token of that
+role with the name of the assistant; `lanyard token ls` lists it and `lanyard token rm` revokes it.
+
+Examples:
+  claude mcp add lanyard -- lanyard mcp serve --role observer
+  lanyard mcp serve --role operator --client my-assistant";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct McpServeArgs {
+    /// What the assistant may do: look only, or everything its tools offer
+    #[arg(long, value_enum)]
+    role: operator_mcp::ServedRole,
+    /// The assistant's name, for its token and the audit [default: what it calls itself]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    client: Option<String>,
 }
 
 const WRAP_EXAMPLES: &str = "\
@@ -126,7 +150,9 @@ impl McpArgs {
     pub(super) fn into_wrap(self) -> Result<McpWrapArgs, Self> {
         match self.verb {
             McpVerb::Wrap(wrap) => Ok(wrap),
-            verb @ (McpVerb::Ls | McpVerb::Url(_) | McpVerb::Check { .. }) => Err(Self { verb }),
+            verb @ (McpVerb::Ls | McpVerb::Url(_) | McpVerb::Serve(_) | McpVerb::Check { .. }) => {
+                Err(Self { verb })
+            }
         }
     }
 
@@ -134,6 +160,7 @@ impl McpArgs {
         match self.verb {
             McpVerb::Ls => list(context).await,
             McpVerb::Url(url) => url.run(context).await,
+            McpVerb::Serve(serve) => operator_mcp::run(context, serve.role, serve.client).await,
             McpVerb::Check { server } => check(context, server).await,
             McpVerb::Wrap(wrap) => wrap.run(Some(context.home.clone())).await,
         }

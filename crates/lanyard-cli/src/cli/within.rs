@@ -76,6 +76,7 @@ impl Global {
             may_start: false,
             daemon_wait: daemon_wait()?,
             given: Some(given),
+            token: None,
             names: NameBook::default(),
         })
     }

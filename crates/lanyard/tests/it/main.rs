@@ -30,6 +30,7 @@ mod mutations;
 mod names;
 mod notifications;
 mod operate;
+mod operator_mcp;
 mod own;
 mod receipts;
 mod scenario;
