@@ -2,4 +2,5 @@
 //! runs. It reaches the daemon through [`agents::engine::AgentEngine`] alone, and knows no HTTP handlers.
 
 pub mod agents;
+pub mod history;
 pub mod runs;

@@ -9,6 +9,7 @@ mod control;
 mod families;
 mod flows;
 mod glance;
+mod histories;
 mod mcp;
 mod memory;
 mod named;
@@ -54,6 +55,7 @@ pub use flows::{
     NewFlowBody,
 };
 pub use glance::{Glance, GlanceCall, HourlyCost};
+pub use histories::{HistoryEntry, HistoryPage, HistoryProblem, ImportReceipt, NewImport};
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use memory::{
     Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,

@@ -41,6 +41,7 @@ mod halt;
 mod help;
 mod hook;
 mod id;
+mod import;
 mod inbox;
 mod init;
 mod instructions;
@@ -179,6 +180,7 @@ enum Look {
     Top(top::Top),
     Open(open::OpenArgs),
     New(new::NewArgs),
+    Import(import::ImportArgs),
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Tree(tree::TreeArgs),
@@ -410,6 +412,7 @@ impl Look {
             Self::Top(top) => top.run(context).await,
             Self::Open(open) => open.run(context).await,
             Self::New(new) => new.run(context).await,
+            Self::Import(import) => import.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
@@ -604,6 +607,7 @@ impl Global {
             may_start: !no_start,
             daemon_wait: daemon_wait()?,
             given: None,
+            token: None,
             names: NameBook::default(),
         })
     }

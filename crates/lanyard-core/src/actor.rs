@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RunId;
+use crate::time::Timestamp;
 
 /// The kind of hand behind a command or signal. Roles are bound to tokens on the server, never claimed by a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -61,4 +62,9 @@ pub enum Cause {
     Signal(String),
     /// The agent's output, up to this byte of its run's output.
     Output { run: RunId, to: u64 },
+    /// The agent's own history, from which a conversation was imported. `at` is the time the history gives.
+    Imported {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
+    },
 }

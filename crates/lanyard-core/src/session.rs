@@ -73,8 +73,8 @@ pub use driven::DrivenBy;
 pub use effect::{Effect, react};
 pub use event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
-    InboxEvent, Opening, PlanEntry, PlanEntryState, Role, Settled, SnapshotReason, TranscriptEvent,
-    TurnEvent, TurnOutcome,
+    Import, InboxEvent, Opening, PastEvent, PlanEntry, PlanEntryState, Role, Settled, SnapshotReason,
+    TranscriptEvent, TurnEvent, TurnOutcome,
 };
 pub use family::{Lineage, LinkEvents, NewSession, NewWorktree, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
@@ -90,7 +90,8 @@ pub use operator::{EndedTurn, OperatorState, SeenMark, TurnEnd};
 pub use origin::{Origin, check_origin};
 pub(crate) use record::is_default;
 pub use record::{
-    ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Policy, Session, StateChange, Usage,
+    ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, IMPORTED, LastToolCall, Policy, Session,
+    StateChange, Usage,
 };
 pub use refusal::Refusal;
 pub use run::{

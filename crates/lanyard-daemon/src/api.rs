@@ -11,6 +11,7 @@ mod flows;
 mod front;
 mod gates;
 mod guard;
+mod histories;
 mod ids;
 mod journal;
 mod mailbox;

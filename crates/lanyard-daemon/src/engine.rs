@@ -13,6 +13,7 @@ mod decisions;
 mod draft;
 mod halting;
 mod helm;
+mod import;
 mod records;
 mod residents;
 mod sharing;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
-    Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
+    Call, Command, Import, Lead, NewSession, Passage, PastEvent, Refusal, Returned, Signal, TurnResult,
 };
 use lanyard_core::{Actor, Cause, Outcome, SessionId, refusals};
 use lanyard_store::{Durability, KeyHash, Loss, RecordBatch, Store};
@@ -106,6 +107,13 @@ pub enum Ask {
         id: SessionId,
         new: Box<NewSession>,
         parent: Option<SessionId>,
+    },
+    /// Makes a session of a conversation from an agent's own history, with its transcript.
+    Import {
+        id: SessionId,
+        new: Box<NewSession>,
+        import: Box<Import>,
+        past: Vec<PastEvent>,
     },
     Fork {
         id: SessionId,

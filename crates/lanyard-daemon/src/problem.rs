@@ -9,11 +9,14 @@ use lanyard_git::snapshot::SnapshotError;
 use lanyard_git::workspace_path::PathRefusal;
 use lanyard_store::{CursorError, StoreError};
 
+use lanyard_agents::history::HistoryError;
+
 use crate::refusal::{Refuses, refuses};
 use crate::server::patience;
 use lanyard_base::error_chain;
 
 refuses!(CursorError);
+refuses!(HistoryError);
 refuses!(PathRefusal);
 refuses!(SnapshotError, error_chain);
 

@@ -105,8 +105,20 @@ fn the_page_of_refusals() {
     memories(&mut page);
     notifications(&mut page);
     checkpoints(&mut page);
+    histories(&mut page);
     requests(&mut page);
     expect_file!["../../../docs/refusals.md"].assert_eq(&page.0);
+}
+
+fn histories(page: &mut Page) {
+    page.section("Conversations of agents");
+    let (title, native) = ("Claude Code", "1b2c3d4e".to_owned());
+    page.problem(HistoryError::Unknown { name: "emacs".to_owned() });
+    page.problem(HistoryError::NotFound { title, kind: "claude", native: native.clone() });
+    let candidates = "1b2c3d4e-01, 1b2c3d4e-02".to_owned();
+    page.problem(HistoryError::Ambiguous { title, native: native.clone(), candidates });
+    let what = "it holds no message".to_owned();
+    page.problem(HistoryError::Unreadable { title, native, what });
 }
 
 fn sessions(page: &mut Page) {

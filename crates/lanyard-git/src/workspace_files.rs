@@ -7,6 +7,7 @@
 //! Knows nothing of sessions and agents. The functions of [`beneath`] block: call them from a blocking thread only.
 
 pub mod beneath;
+pub mod listing;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -240,6 +240,7 @@ impl Watch<'_> {
             | ChangeEvent::Migrated { .. }
             | ChangeEvent::Driven { .. }
             | ChangeEvent::AliasAdded { .. }
+            | ChangeEvent::Imported(_)
             | ChangeEvent::PlanJoined { .. }
             | ChangeEvent::MemorySet { .. }
             | ChangeEvent::Archived {}

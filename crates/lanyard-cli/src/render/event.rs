@@ -3,9 +3,9 @@
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
     ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy, Ending,
-    Envelope, Event, GateEvent, Hands, InboxEvent, Opening, Pen, PlanEntryState, Receipt, ReleaseReason,
-    Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent,
-    TurnEvent, TurnOutcome, WriterEvent,
+    Envelope, Event, GateEvent, Hands, Import, InboxEvent, Opening, Pen, PlanEntryState, Receipt,
+    ReleaseReason, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope,
+    TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
 };
 use lanyard_core::text::dollars;
 use serde::Deserialize;
@@ -50,6 +50,9 @@ fn summary(envelope: &Envelope) -> String {
         Event::Inbox(event) => inbox(event),
         Event::Context(event) => context(event),
         Event::Control(event) => control(event),
+        Event::Transcript(event) if envelope.is_imported() => {
+            return words([format!("imported, of {}", stamp(envelope.occurred_at())), transcript(event)]);
+        }
         Event::Transcript(event) => return transcript(event),
         Event::Run(event) => run(event),
         Event::Gate(event) => gate(event),
@@ -79,6 +82,7 @@ fn change(event: &ChangeEvent) -> String {
             because(&words([handed(from, to), how.unwrap_or_default()]), Some(reason))
         }
         ChangeEvent::AliasAdded { alias } => quoted(alias),
+        ChangeEvent::Imported(import) => imported(import),
         ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
         ChangeEvent::PlanJoined { plan } => one_line(plan),
         ChangeEvent::MemorySet { policy } => brief(policy),
@@ -98,6 +102,22 @@ fn change(event: &ChangeEvent) -> String {
             because(how, reason.as_ref())
         }
     }
+}
+
+/// `from claude: 12 messages, 30 events, 2 lines unreadable`.
+pub(super) fn imported(import: &Import) -> String {
+    let counted = |n: u64, noun: &str, what: &str| match n {
+        0 => String::new(),
+        n => format!(", {}{what}", count(n, noun)),
+    };
+    format!(
+        "from {}: {}, {}{}{}",
+        one_line(&import.from),
+        count(import.messages, "message"),
+        count(import.events, "event"),
+        counted(import.left_out, "older event", " left out"),
+        counted(import.unreadable, "line", " unreadable"),
+    )
 }
 
 fn born(created: &Created) -> String {

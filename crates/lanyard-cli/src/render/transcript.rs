@@ -98,7 +98,7 @@ impl Transcriber {
         let begins = self.breaks.begins(&envelope.event);
         let who = one_line(&envelope.actor.name);
         let item = match &envelope.event {
-            Event::Transcript(event) => self.transcript(event, envelope.at, begins),
+            Event::Transcript(event) => self.transcript(event, envelope.occurred_at(), begins),
             Event::Turn(event) => self.turn(event, envelope.at, &who),
             Event::Inbox(event) => self.inbox(event, &who),
             Event::Run(event) => {

@@ -142,6 +142,10 @@ impl Session {
                 self.aliases.push(alias.clone());
                 true
             }
+            ChangeEvent::Imported(_) => {
+                self.enter(State::BetweenTurn, at);
+                alive && resting
+            }
             ChangeEvent::PlanJoined { plan } => self.join_plan(plan) && alive,
             ChangeEvent::MemorySet { policy } => {
                 self.policy.memory.clone_from(policy);

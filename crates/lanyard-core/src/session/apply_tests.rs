@@ -1358,7 +1358,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 78;
+const EVENTS: usize = 79;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1382,6 +1382,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::PlanJoined { .. } => 74,
             ChangeEvent::Seen { .. } => 76,
             ChangeEvent::Resumed { .. } => 77,
+            ChangeEvent::Imported(_) => 78,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1466,6 +1467,19 @@ fn tags(texts: &[&str]) -> Tags {
     tag::parse("tags", texts).unwrap()
 }
 
+fn imported() -> Event {
+    ChangeEvent::Imported(crate::session::Import {
+        from: "claude".into(),
+        messages: 2,
+        events: 3,
+        left_out: 4,
+        unreadable: 1,
+        began_at: Some(crate::Timestamp::from_millis(1)),
+        ended_at: Some(crate::Timestamp::from_millis(2)),
+    })
+    .into()
+}
+
 fn change_samples() -> Vec<Event> {
     let hands = |agent: &str| Hands {
         agent: Some(agent.into()),
@@ -1511,6 +1525,7 @@ fn change_samples() -> Vec<Event> {
             .into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
         ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
+        imported(),
         ChangeEvent::PlanJoined { plan: "p".into() }.into(),
         ChangeEvent::Seen { seq: 1 }.into(),
         TranscriptEvent::InFlight { calls: 2 }.into(),

@@ -17,7 +17,7 @@ use crate::session::gate::{GateEvent, GateKind, GateStatus};
 use crate::session::guidance::{self, Note, NoteKind, NoteStatus};
 use crate::session::inbox::Delivery;
 use crate::session::operator::{self, calls_for_review};
-use crate::session::record::{ActiveTurn, Session};
+use crate::session::record::{ActiveTurn, IMPORTED, Session};
 use crate::session::refusal::Refusal;
 use crate::session::run::{Continuity, ResumeWay, RunEvent};
 use crate::session::state::State;
@@ -127,7 +127,9 @@ pub(super) fn resting_opening(session: &Session, now: Timestamp) -> Opening {
         State::Stale => Opening::Returned { after_ms: now.millis_since(session.last_activity_at) },
         State::Beginning | State::Custom => Opening::New,
         // Lanyard has told the agent nothing yet: its own host gave it its turns.
-        _ if session.driver() == DrivenBy::Host && session.turns == 0 => Opening::New,
+        _ if session.turns == 0 && (session.driver() == DrivenBy::Host || session.source == IMPORTED) => {
+            Opening::New
+        }
         State::BetweenTurn
         | State::Compacted
         | State::Interrupted { .. }

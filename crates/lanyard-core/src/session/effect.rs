@@ -103,6 +103,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::ChildUnlinked { .. }
         | ChangeEvent::Driven { .. }
         | ChangeEvent::AliasAdded { .. }
+        | ChangeEvent::Imported(_)
         | ChangeEvent::PlanJoined { .. }
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Seen { .. }

@@ -42,6 +42,26 @@ pub struct Envelope {
     pub event: Event,
 }
 
+impl Envelope {
+    /// When it happened: for an imported event the time that the agent's history gives, if it gives one.
+    #[must_use]
+    pub fn occurred_at(&self) -> Timestamp {
+        match &self.cause {
+            Some(Cause::Imported { at: Some(at) }) => *at,
+            Some(
+                Cause::Imported { at: None } | Cause::Request(_) | Cause::Signal(_) | Cause::Output { .. },
+            )
+            | None => self.at,
+        }
+    }
+
+    /// Whether it took place before its import into the log.
+    #[must_use]
+    pub fn is_imported(&self) -> bool {
+        matches!(self.cause, Some(Cause::Imported { .. }))
+    }
+}
+
 /// An event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -93,6 +113,10 @@ pub enum ChangeEvent {
     Driven { by: DrivenBy },
     #[serde(rename = "session.alias_added")]
     AliasAdded { alias: String },
+    /// The conversation was imported from the agent's own history. The events after it are the imported ones; the
+    /// cause of each is `imported`.
+    #[serde(rename = "session.imported")]
+    Imported(Import),
     /// The session works on this plan from now on: its agent made the plan, or joined it.
     #[serde(rename = "session.plan_joined")]
     PlanJoined { plan: String },
@@ -393,6 +417,35 @@ pub struct Created {
     #[serde(default, skip_serializing_if = "is_default")]
     pub language: Language,
     pub policy: Policy,
+}
+
+/// What an import took from an agent's own history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Import {
+    /// The program whose history it is: `claude`, `codex`, `opencode`, `gemini`.
+    pub from: String,
+    /// Messages of the user and of the agent.
+    pub messages: u64,
+    /// Imported events: messages, thoughts and tool calls.
+    pub events: u64,
+    /// Older events that were left out because the conversation is larger than an import may be.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub left_out: u64,
+    /// Lines of the history that could not be read.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unreadable: u64,
+    /// The times of the first and the last event, where the history gives them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// An event of a conversation that took place before its import.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastEvent {
+    pub at: Option<Timestamp>,
+    pub event: TranscriptEvent,
 }
 
 /// The place in another session's log a session was forked from.

@@ -28,6 +28,8 @@ use crate::tree::Tree;
 pub(super) const HISTORY_MAX: usize = 16;
 /// The source of a session that was started outside Lanyard and whose calls come by.
 pub const EXTERNAL: &str = "external";
+/// The source of a session whose conversation was imported from its agent's own history.
+pub const IMPORTED: &str = "imported";
 /// Refusals and unexpected signals in a row that are written to the log; after that they are only answered, so that a
 /// client in a loop cannot fill the disk.
 pub(super) const REFUSED_IN_ROW_MAX: u32 = 32;

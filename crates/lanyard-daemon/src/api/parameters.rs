@@ -1,6 +1,7 @@
 //! The form of every parameter in a path, a query or a header, for the OpenAPI document. A value of that form is never
 //! refused because of its form; a test sends the bounds of each to its route.
 
+use lanyard_agents::history::HistoryKind;
 use lanyard_api::types::AuditKind;
 use lanyard_core::memory::{MemoryScope, Where};
 use lanyard_core::naming::NameKind;
@@ -20,8 +21,8 @@ use serde_json::{Value, json};
 use crate::api::directory::StatusWord;
 use crate::api::routes::ApiRoute;
 use crate::api::{
-    audit, context, directory, flows, mailbox, memory, name_lookup, notifications, records, streams, tasks,
-    turns,
+    audit, context, directory, flows, histories, mailbox, memory, name_lookup, notifications, records,
+    streams, tasks, turns,
 };
 
 /// The largest position a client can name: the largest whole number every JSON reader keeps.
@@ -116,6 +117,9 @@ fn in_query(route: &ApiRoute, name: &str, generator: &mut SchemaGenerator) -> Va
             }
             _ => of::<NotificationKind>(generator),
         },
+        "agent" if route.name == "list_histories" => {
+            json!({ "type": "string", "enum": HistoryKind::ALL.map(HistoryKind::as_str) })
+        }
         "state" if route.name == "list_tasks" => of::<TaskState>(generator),
         "state" => of::<StateName>(generator),
         "operator_state" => of::<OperatorState>(generator),
@@ -161,6 +165,7 @@ fn cursor(route: &ApiRoute, generator: &mut SchemaGenerator) -> Value {
         "list_tasks" => of::<TaskId>(generator),
         "list_memory" | "session_memory" => of::<MemoryId>(generator),
         "list_notifications" | "dashboard_notifications" => of::<NotificationId>(generator),
+        "list_histories" => pattern("^-?[0-9]{1,15}\\.[0-9A-Za-z][0-9A-Za-z_-]{0,127}$"),
         "list_mail" => pattern(&format!("^{}\\.[0-9]{{1,15}}$", an_id("(task|sess)"))),
         "audit" => pattern(&format!("^-?[0-9]{{1,15}}\\.({}|-)\\.[0-9]{{1,15}}$", an_id("sess"))),
         _ => pattern("^[0-9a-f]{1,15}\\.[0-9a-f]{8}$"),
@@ -180,6 +185,7 @@ fn an_id(prefix: &str) -> String {
 fn described(route: &ApiRoute, name: &str) -> Option<&'static str> {
     match (route.name, name) {
         (_, "cursor") => Some("`next` of the page before, which had the same conditions."),
+        ("list_histories", "workspace") => Some("Only conversations of this folder."),
         ("attach", "mode" | "after" | "last") => Some("Of `mode`, `after` and `last` send one."),
         (_, "after") if route.path.contains("notifications") => Some("Not together with `cursor`."),
         ("flow_events", "approvals") => Some(
@@ -213,6 +219,7 @@ fn limit_max(route: &ApiRoute) -> usize {
         "audit" => audit::PAGE_MAX,
         "list_flows" | "flow_events" => flows::PAGE_MAX,
         "find_ids" => name_lookup::LIMIT_MAX,
+        "list_histories" => histories::PAGE_MAX,
         "list_mail" => mailbox::PAGE_MAX,
         "list_tasks" | "task_log" => tasks::PAGE_MAX,
         "list_notifications" | "dashboard_notifications" => notifications::PAGE_MAX,

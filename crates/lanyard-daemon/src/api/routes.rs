@@ -12,18 +12,19 @@ use lanyard_api::types::{
     CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport,
     DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FamilyMember,
     FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer,
-    GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan,
-    Imported, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList,
-    McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView,
-    MemoryStatus, MergeTask, MergedFlow, MergedTask, Migration, NameMatches, NewAlias, NewBackup, NewCall,
-    NewFlowBody, NewFork, NewGc, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody,
-    NewResume, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent, NewToken,
-    NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit,
-    NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList,
-    PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, RolledBack, RunReport, RunToken,
-    SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping,
-    StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode,
-    TrustSetup, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
+    GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, HistoryPage, IdChain,
+    ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage,
+    McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
+    MemoryPolicyView, MemoryStatus, MergeTask, MergedFlow, MergedTask, Migration, NameMatches, NewAlias,
+    NewBackup, NewCall, NewFlowBody, NewFork, NewGc, NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress,
+    NewMemory, NewPlanBody, NewResume, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop,
+    NewSubagent, NewToken, NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail,
+    NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown,
+    PlanView, PresenceList, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask,
+    RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn,
+    SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage,
+    TaskView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList, TurnReceipt, WorkerList, WorkspaceDiff,
+    WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::MemoryEntry;
@@ -36,9 +37,9 @@ use crate::api::guard::guard;
 use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, journal, mailbox, mcp, memory,
-    metrics, name_lookup, notifications, observed, pages, plans, records, sessions, sign_in, snapshots,
-    stops, streams, subagents, system, tasks, turns, worktrees, writer,
+    App, agents, attach, audit, bulk, calls, directory, flows, gates, histories, ids, journal, mailbox, mcp,
+    memory, metrics, name_lookup, notifications, observed, pages, plans, records, sessions, sign_in,
+    snapshots, stops, streams, subagents, system, tasks, turns, worktrees, writer,
 };
 use crate::auth::Access;
 
@@ -104,6 +105,8 @@ const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"]
 
 const NOTIFICATIONS: &[&str] =
     &["status", "kind", "severity", "session", "open", "lasting", "cursor", "limit", "after", "wait_ms"];
+
+const HISTORIES: &[&str] = &["agent", "workspace", "cursor", "limit"];
 
 const RECORDS: &[&str] = &["after", "kind", "plan", "record"];
 
@@ -298,6 +301,8 @@ fn about_agents() -> Vec<ApiRoute> {
         change!(post "/agents/{name}/check" Operate "check_agent" "Start an agent, greet it, and end it." Reason => 200 AgentCheck, agents::check),
         change!(post "/sessions/{id}/compact" Operate "compact_session" "Have its agent compact its context; `context.compacted` follows." Reason => 202 Outcome, agents::compact),
         change!(post "/sessions/{id}/resume" Operate "resume_session" "Have its agent there again, without a prompt yet." NewResume => 202 Outcome, agents::resume),
+        look!("/histories" Operate "list_histories" "Conversations in the agents' own histories on the daemon's machine, newest first." HISTORIES => HistoryPage, histories::list),
+        change!(post "/histories/import" Operate "import_history" "Make a session of a conversation, with its transcript; again, and it is the same session." NewImport => 201 ImportReceipt, histories::import),
         look!("/gates" LookAll "list_gates" "Every open approval." &[] => GateList, gates::list),
         look!("/sessions/{id}/gates" Look "list_session_gates" "A session's approvals, with the newest that are settled." &[] => GateList, gates::of_session),
         change!(post "/sessions/{id}/gates/{gate}" Operate "answer_gate" "Answer an approval; the first answer stands." GateAnswer => 200 Outcome, gates::answer),

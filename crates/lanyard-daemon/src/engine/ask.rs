@@ -19,6 +19,7 @@ impl Worker {
         let absent = |id: &SessionId| !self.residents.contains(*id);
         match ask {
             Ask::Create { parent, .. } => parent.filter(absent),
+            Ask::Import { .. } => None,
             Ask::Fork { source, .. } => Some(*source).filter(absent),
             Ask::Link { child, parent } => {
                 let previous = self.residents.get(*child).and_then(|resident| resident.session.parent);
@@ -41,6 +42,10 @@ impl Worker {
         }
         let outcome = match &request.ask {
             Ask::Create { id, new, parent } => self.create(request, *id, new, *parent)?,
+            Ask::Import { id, new, import, past } => {
+                self.create(request, *id, new, None)?;
+                self.import(request, *id, import, past)?
+            }
             Ask::Fork { id, source, at, title } => self.fork(request, *id, *source, *at, title.as_ref())?,
             Ask::Link { child, parent } => self.link(request, *child, *parent)?,
             Ask::Do { session, command } => self.command(request, *session, command)?,
@@ -111,7 +116,8 @@ impl Worker {
             return Err(AskError::Deleted(id));
         }
         // What others started is there in any case, and better watched than not.
-        let started_elsewhere = new.observed || new.source.as_deref() == Some(session::EXTERNAL);
+        let elsewhere = [Some(session::EXTERNAL), Some(session::IMPORTED)];
+        let started_elsewhere = new.observed || elsewhere.contains(&new.source.as_deref());
         if self.engine.halting.is_on() && !started_elsewhere {
             return Err(self.refused(request, parent, "create", Refusal::Halted));
         }

@@ -27,6 +27,17 @@ const ENTRY_BYTES: usize = 512;
 impl Worker {
     /// Makes an event true in memory and part of the round.
     pub(super) fn write(&mut self, session: SessionId, event: Event, request: &Request) {
+        self.write_because(session, event, request, request.cause.clone());
+    }
+
+    /// The same with a cause of its own.
+    pub(super) fn write_because(
+        &mut self,
+        session: SessionId,
+        event: Event,
+        request: &Request,
+        cause: Option<Cause>,
+    ) {
         if self.draft.poison.is_some() {
             return;
         }
@@ -36,14 +47,8 @@ impl Worker {
         if !is_record(&request.ask, &event) {
             self.draft.batch.durability = Durability::Synced;
         }
-        let mut envelope = Envelope {
-            seq,
-            session,
-            at: self.draft.now,
-            actor: request.actor.clone(),
-            cause: request.cause.clone(),
-            event,
-        };
+        let mut envelope =
+            Envelope { seq, session, at: self.draft.now, actor: request.actor.clone(), cause, event };
         // Written out first: what is kept in memory holds no secret that the log does not hold.
         let staged = self.encoded(&mut envelope).and_then(|body| {
             self.apply(&envelope)?;

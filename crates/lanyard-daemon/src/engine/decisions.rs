@@ -41,6 +41,7 @@ impl Worker {
             Ask::Send { .. } => true,
             Ask::Do { command, .. } => matches!(command, Command::StartTurn { .. }),
             Ask::Create { .. }
+            | Ask::Import { .. }
             | Ask::Fork { .. }
             | Ask::Link { .. }
             | Ask::Tell { .. }
@@ -64,7 +65,7 @@ impl Worker {
 
 fn session_of(request: &Request) -> String {
     match &request.ask {
-        Ask::Create { id, .. } | Ask::Fork { id, .. } => id.to_string(),
+        Ask::Create { id, .. } | Ask::Import { id, .. } | Ask::Fork { id, .. } => id.to_string(),
         Ask::Link { child, .. } => child.to_string(),
         Ask::Do { session, .. }
         | Ask::Send { session, .. }

@@ -25,7 +25,8 @@ const CAREFULLY: OFlags =
 const PASSED: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const PASSED: OFlags = OFlags::RDONLY;
-const FOLDER: OFlags = PASSED.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(super) const FOLDER: OFlags =
+    PASSED.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Reads a regular file of at most `max` bytes. Links are followed as long as they stay below `root`; one that leads
 /// nowhere is not the same as no file.
@@ -97,7 +98,8 @@ pub fn read_regular(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     bounded(open_regular(path)?, max)
 }
 
-fn open(root: &Path, rest: &Path) -> Result<File, FileError> {
+/// Opens a regular file for reading, at a path below `root` that no link may be part of.
+pub fn open(root: &Path, rest: &Path) -> Result<File, FileError> {
     let (folders, name) = names(rest)?;
     let mut at = root_of(root)?;
     for folder in folders {

@@ -10,6 +10,7 @@ mod gates;
 mod governance;
 mod host_run;
 mod hostile;
+mod imports;
 mod inbox;
 mod kit;
 mod limits;

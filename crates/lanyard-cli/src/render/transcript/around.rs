@@ -4,7 +4,7 @@ use lanyard_core::session::{
     ChangeEvent, ContextEvent, ControlEvent, InboxEvent, Pen, ReleaseReason, RunEnd, RunEvent, WriterEvent,
 };
 
-use crate::render::event::stop_level;
+use crate::render::event::{imported, stop_level};
 use crate::render::text::one_line;
 
 pub(super) fn run(event: &RunEvent) -> Option<String> {
@@ -103,6 +103,7 @@ pub(super) fn change(event: &ChangeEvent) -> Option<String> {
         }
         ChangeEvent::Migrated { .. } => Some("the session was handed over".to_owned()),
         ChangeEvent::Resumed { .. } => Some("the session was resumed after a stop".to_owned()),
+        ChangeEvent::Imported(import) => Some(format!("imported {}", imported(import))),
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }

@@ -44,6 +44,8 @@ export function mark(event: Event): Line | null {
       return line('fork', `Given over from ${event.data.from.owner} to ${event.data.to.owner}${because(event.data.reason)}`, 'violet')
     case 'session.alias_added':
       return quiet('link', `Alias ${event.data.alias}`)
+    case 'session.imported':
+      return line('link', `Imported from ${event.data.from}: ${plural(event.data.messages, 'message')}`, 'info')
     case 'session.plan_joined':
       return quiet('plans', `Works on plan ${event.data.plan}`)
     case 'session.memory_set':
