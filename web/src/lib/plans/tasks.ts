@@ -38,7 +38,7 @@ export function progress(counts: readonly TaskCount[]): Progress {
   return { parts, all: parts.reduce((sum, part) => sum + part.tasks, 0), done: of.get('completed') ?? 0 }
 }
 
-export type Verb = 'deploy' | 'pause' | 'resume' | 'cancel' | 'complete' | 'fail' | 'retry' | 'merge' | 'discard' | 'mail'
+export type Verb = 'deploy' | 'pause' | 'resume' | 'cancel' | 'complete' | 'fail' | 'retry' | 'merge' | 'discard' | 'mail' | 'edit'
 
 /** What would not be refused, by the table of transitions. */
 export function can(task: TaskView, verb: Verb): boolean {
@@ -63,6 +63,8 @@ export function can(task: TaskView, verb: Verb): boolean {
       return over && task.tree != null && task.merged == null && task.commits !== 0
     case 'discard':
       return over && task.tree != null
+    case 'edit':
+      return state === 'pending' || (state === 'paused' && task.session == null)
     case 'mail':
       return true
   }
