@@ -11,6 +11,7 @@ mod check;
 mod claude;
 mod codex;
 mod command;
+mod confine;
 mod desk;
 mod driver;
 pub mod engine;

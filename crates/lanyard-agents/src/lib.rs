@@ -4,3 +4,4 @@
 pub mod agents;
 pub mod history;
 pub mod runs;
+pub mod sandbox;

@@ -189,10 +189,18 @@ impl Config {
     /// The rules that no type expresses.
     fn check(&self) -> Result<(), String> {
         self.check_mcp()?;
+        self.check_sandboxes()?;
         self.check_flow()?;
         self.continuity.check().map_err(|what| format!("[continuity]: {what}"))?;
         self.notifications.check()?;
         self.memory.policy().map_err(|what| format!("[memory]: {what}")).map(drop)
+    }
+
+    fn check_sandboxes(&self) -> Result<(), String> {
+        for (agent, settings) in &self.agents {
+            settings.network.check().map_err(|refusal| format!("agents.{agent}.network: {refusal}"))?;
+        }
+        Ok(())
     }
 
     /// A server's name is part of addresses, and of tools' names in most agents.

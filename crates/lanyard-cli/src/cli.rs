@@ -70,6 +70,7 @@ mod resume;
 mod rm;
 mod rollback;
 mod run;
+mod sandbox_flags;
 mod schema;
 mod scripted_agent;
 mod scripted_mcp;

@@ -18,6 +18,8 @@ pub struct DaemonHost {
     pub serve: fn(ServeOptions) -> Result<(), HostError>,
     /// The document of the API.
     pub openapi: fn() -> Value,
+    /// Whether agents can be run in a sandbox here: how, or why not and what to install.
+    pub sandbox: fn() -> Result<String, String>,
     /// Makes an empty journal.
     pub begin_journal: fn(&Path) -> Result<(), HostError>,
     /// Copies a journal to a file and checks the copy; replaces a file that exists if `force` says so.

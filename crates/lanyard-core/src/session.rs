@@ -32,6 +32,7 @@ mod origin_tests;
 mod record;
 mod refusal;
 mod run;
+mod sandbox;
 mod signal;
 mod stall;
 mod state;
@@ -97,6 +98,9 @@ pub use refusal::Refusal;
 pub use run::{
     AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run, RunEnd, RunEvent,
     RunPhase, RunReady,
+};
+pub use sandbox::{
+    AllowedHost, Containment, HeldBound, NetworkReach, SandboxLevel, SandboxMechanism, SandboxRule,
 };
 pub use signal::Signal;
 pub use stall::{Stall, StallKind};

@@ -51,6 +51,7 @@ use lanyard_agents::agents::roster::Roster;
 use lanyard_agents::agents::wanted::{self, WantedRun};
 use lanyard_agents::agents::{self, Wishes};
 use lanyard_agents::runs::Runs;
+use lanyard_agents::sandbox::OwnFiles;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
@@ -134,12 +135,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
     let tokens = tokens(&operator, &store, &engine, config)?;
-    let (addresses, asked) =
-        (addresses(&home, address, &tokens, config), engine_of_agents(&engine, &hub, &notifications));
+    let (addresses, asked) = (
+        addresses(&home, address, &tokens, &options.config),
+        engine_of_agents(&engine, &hub, &notifications),
+    );
     let (gateway, runs_wanted) = (Gateway::open(config, &home.dir).await, wanted::wanted(&*store)?);
     let parts = (asked.clone(), store.clone(), clock.clone(), runs.clone());
     let (adopted, agents) = Box::pin(desk.open(parts, addresses, checkpoints.clone())).await;
-    let roster = Roster::new(&live, runs, clock.clone(), home.checks());
+    let roster = Roster::new(&live, runs, clock.clone(), home.checks(), own_files(&home, &options.config));
     take_over((&engine, &store, &clock), &adopted, runs_wanted, (&*asked, &wishes)).await?;
     let (trees, running) = (own_trees(&home, &store, &clock, &hub).await, running(&home, address, &clock));
     let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
@@ -350,10 +353,20 @@ async fn until_told(
     Ok(())
 }
 
+/// Lanyard's own files, which no sandbox shows.
+fn own_files(home: &Home, config: &ConfigFile) -> OwnFiles {
+    OwnFiles {
+        hidden: vec![home.dir.clone(), config.path.clone()],
+        worktrees: vec![home.dir.join("trees"), home.checks()],
+    }
+}
+
 /// What agents reach, with the tokens of their runs.
-fn addresses(home: &Home, address: SocketAddr, tokens: &Arc<TokenBook>, config: &Config) -> Addresses {
+fn addresses(home: &Home, address: SocketAddr, tokens: &Arc<TokenBook>, config: &ConfigFile) -> Addresses {
     let tokens = tokens.clone();
-    Addresses::new(address, home, Arc::new(move |session, run| tokens.of_session(session, run)), config)
+    let own_files = own_files(home, config);
+    let token_of = Arc::new(move |session, run| tokens.of_session(session, run));
+    Addresses::new(address, home, token_of, &config.config, own_files)
 }
 
 fn engine_of_agents(

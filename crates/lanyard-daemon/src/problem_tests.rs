@@ -174,6 +174,7 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::LeafCannotDelegate { parent },
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
+        Refusal::SandboxHost { host: "a b".into() },
         Refusal::Cycle { parent },
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },

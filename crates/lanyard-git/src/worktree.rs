@@ -23,6 +23,7 @@ mod create;
 mod error;
 mod index;
 mod merge;
+mod places;
 mod remove;
 mod setup_file;
 mod shared;
@@ -37,5 +38,6 @@ pub use create::{
 };
 pub use error::WorktreeError;
 pub use merge::{merge, pull};
+pub use places::{GitPlaces, git_places};
 pub use remove::{discard, remove, undo};
 pub use setup_file::{SETUP_FILE, SetupContent, SetupFile, bring_files, is_set_up, set_up, setup_file};

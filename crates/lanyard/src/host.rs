@@ -26,10 +26,15 @@ const THREADS_WAIT: Duration = Duration::from_secs(1);
 const COPY: &str = "copy the data folder before anything else, then check the disk it is on";
 
 pub(crate) const HOST: DaemonHost =
-    DaemonHost { serve, openapi, begin_journal, back_up, verify_backup, check_journal };
+    DaemonHost { serve, openapi, sandbox, begin_journal, back_up, verify_backup, check_journal };
 
 fn openapi() -> Value {
     lanyard_daemon::openapi()
+}
+
+/// What this machine gives, in a sentence.
+fn sandbox() -> Result<String, String> {
+    lanyard_agents::sandbox::machine().in_words()
 }
 
 fn serve(asked: ServeOptions) -> Result<(), HostError> {

@@ -16,5 +16,11 @@ fn main() -> ExitCode {
     {
         return lanyard_agents::runs::shim::main(dir.as_ref());
     }
+    let mut arguments = std::env::args_os().skip(1);
+    if let (Some(first), Some(order), Some(program)) = (arguments.next(), arguments.next(), arguments.next())
+        && first == "inside"
+    {
+        return lanyard_agents::sandbox::inside::main(&order, &program, arguments);
+    }
     lanyard_cli::main(&host::HOST)
 }

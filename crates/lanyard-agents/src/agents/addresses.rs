@@ -12,6 +12,7 @@ use lanyard_api::names::OWN_SERVER;
 use lanyard_core::{RunId, SessionId};
 
 use crate::agents::driver::McpServer;
+use crate::sandbox::OwnFiles;
 
 /// Makes the token by which processes of a run prove whose they are.
 pub type TokenOf = Arc<dyn Fn(SessionId, RunId) -> String + Send + Sync>;
@@ -24,6 +25,8 @@ pub struct Addresses {
     pub socket: PathBuf,
     /// The token of a session's run.
     pub token_of: TokenOf,
+    /// What no sandbox shows.
+    pub own_files: Arc<OwnFiles>,
     /// Servers that are an agent's own, by their keys.
     pub own: Arc<HashSet<String>>,
 }
@@ -36,12 +39,19 @@ impl std::fmt::Debug for Addresses {
 
 impl Addresses {
     #[must_use]
-    pub fn new(address: SocketAddr, home: &Home, token_of: TokenOf, config: &Config) -> Self {
+    pub fn new(
+        address: SocketAddr,
+        home: &Home,
+        token_of: TokenOf,
+        config: &Config,
+        own_files: OwnFiles,
+    ) -> Self {
         let own = config
             .agents
             .iter()
             .flat_map(|(agent, settings)| settings.mcp.keys().map(move |name| server_key(name, Some(agent))));
-        Self { address, socket: home.socket(), token_of, own: Arc::new(own.collect()) }
+        let own_files = Arc::new(own_files);
+        Self { address, socket: home.socket(), token_of, own_files, own: Arc::new(own.collect()) }
     }
 
     /// The same for a run behind a relay: its addresses are the relay's. A run of an older daemon has none.

@@ -19,6 +19,7 @@ use tokio::time::Duration;
 use crate::agents::driver::{Call, CallError};
 use crate::agents::runner::spec;
 use crate::agents::shared::Shared;
+use crate::sandbox::Enclosure;
 use terminals::Terminals;
 
 /// Calls of one run without an answer.
@@ -37,6 +38,8 @@ pub(super) struct Stand {
     /// Variables for commands, over those of the daemon that may be passed on.
     pub(super) env: BTreeMap<String, String>,
     pub(super) clear_env: bool,
+    /// The sandbox of the run, in which its commands run too.
+    pub(super) enclosure: Option<Enclosure>,
 }
 
 impl Stand {
@@ -51,7 +54,7 @@ impl Stand {
         let spec = spec(settings, workspace, session, None).map(|spec| spec.env);
         let mut env = spec.unwrap_or_default();
         env.extend(shared.addresses.environment(session, run));
-        Self { workspace: workspace.to_owned(), run, env, clear_env: settings.clear_env }
+        Self { workspace: workspace.to_owned(), run, env, clear_env: settings.clear_env, enclosure: None }
     }
 }
 
@@ -170,7 +173,8 @@ mod tests {
 
     fn calls(workspace: &Path) -> Calls {
         let run = RunId::from_u128(1);
-        Calls::new(Stand { workspace: workspace.to_owned(), run, env: BTreeMap::new(), clear_env: false })
+        let (workspace, env) = (workspace.to_owned(), BTreeMap::new());
+        Calls::new(Stand { workspace, run, env, clear_env: false, enclosure: None })
     }
 
     fn create(command: &str) -> Call {

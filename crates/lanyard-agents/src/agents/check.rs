@@ -13,6 +13,7 @@ use lanyard_core::{RunId, SessionId};
 use serde_json::json;
 
 use crate::agents::command::identity;
+use crate::agents::confine;
 use crate::agents::driver::{Action, Actions, Begin, Driver};
 use crate::agents::roster::{CheckOutcome, Roster, version};
 use crate::agents::runner::{add_conversation, driver, setting, spec};
@@ -79,6 +80,12 @@ impl Roster {
         let mut spec = spec(settings, folder, nobody, None)?;
         let setting = setting(settings, folder, run, Begin::New, Vec::new());
         add_conversation(&mut spec, settings, &setting, NO_SERVERS);
+        let (rule, own, held) = (settings.sandbox_rule(), self.own_files.clone(), settings.clone());
+        let place = folder.to_owned();
+        let made = tokio::task::spawn_blocking(move || confine::make(&rule, &held, &place, &own, None));
+        let confined = made.await.map_err(|error| ("defect".to_owned(), error.to_string()))??;
+        let door = self.runs.door(&run.to_string());
+        spec.sandbox = confined.map(|held| held.enclosure.of_run(door, None));
         let about = json!({ "check": name });
         let link = self.runs.start(&run.to_string(), &about, &spec).await;
         let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;

@@ -14,6 +14,7 @@ use lanyard_core::session::{AgentInfo, Capabilities};
 use tokio::sync::Semaphore;
 
 use crate::runs::Runs;
+use crate::sandbox::OwnFiles;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
@@ -30,6 +31,8 @@ pub struct Roster {
     pub(super) folder: PathBuf,
     pub(super) checks: Arc<Semaphore>,
     checked: Arc<Mutex<BTreeMap<String, CheckOutcome>>>,
+    /// What no sandbox shows.
+    pub(super) own_files: OwnFiles,
 }
 
 impl std::fmt::Debug for Roster {
@@ -76,7 +79,13 @@ impl Roster {
 
     /// What tries of an earlier daemon left behind in `folder` is removed.
     #[must_use]
-    pub fn new(settings: &LiveConfig, runs: Runs, clock: Arc<Clock>, folder: PathBuf) -> Self {
+    pub fn new(
+        settings: &LiveConfig,
+        runs: Runs,
+        clock: Arc<Clock>,
+        folder: PathBuf,
+        own_files: OwnFiles,
+    ) -> Self {
         if let Err(error) = std::fs::remove_dir_all(&folder)
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -88,7 +97,8 @@ impl Roster {
             }
         }
         let (settings, checked) = (settings.clone(), Arc::default());
-        Self { settings, runs, clock, folder, checks: Arc::new(Semaphore::new(CHECKS_MAX)), checked }
+        let checks = Arc::new(Semaphore::new(CHECKS_MAX));
+        Self { settings, runs, clock, folder, checks, checked, own_files }
     }
 
     /// The agent used where none is named.

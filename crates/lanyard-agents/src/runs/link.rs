@@ -14,6 +14,7 @@ use super::folder::{Folder, KnownRun, ShimFile, TurnFile};
 use super::process::{EndedWork, ProcessEnd, Work, boot_id, end_and_wait, end_work, now_ticks};
 use super::record::{Exit, How};
 use super::relay::read_contacts;
+use crate::sandbox::DOOR;
 
 pub use connection::{Link, LinkError, Sent};
 pub use output::Output;
@@ -42,6 +43,13 @@ impl Runs {
     #[must_use]
     pub fn new(root: PathBuf, program: PathBuf) -> Self {
         Self { root, program: shim_beside(&program).unwrap_or(program) }
+    }
+
+    /// The folder of a run that its sandbox sees.
+    #[must_use]
+    pub fn door(&self, run: &str) -> PathBuf {
+        let path = self.root.join(run).join(DOOR);
+        std::path::absolute(&path).unwrap_or(path)
     }
 
     /// Every run that has a folder.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::process::ProcessEnd;
+use crate::sandbox::Enclosure;
 
 /// Output that may lie unconsumed before the shim stops reading the agent's stdout.
 const SPOOL_MAX: u64 = 256 * 1024 * 1024;
@@ -25,6 +26,8 @@ pub struct Spec {
     /// Between TERM and KILL for what the agent leaves behind when it exits by itself.
     pub grace_ms: u64,
     pub limits: SpoolLimits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Enclosure>,
 }
 
 /// The values of the environment may be secrets.
@@ -37,6 +40,7 @@ impl fmt::Debug for Spec {
             .field("cwd", &self.cwd)
             .field("grace_ms", &self.grace_ms)
             .field("limits", &self.limits)
+            .field("sandbox", &self.sandbox)
             .finish()
     }
 }

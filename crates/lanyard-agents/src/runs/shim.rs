@@ -9,9 +9,10 @@ mod input;
 mod spool;
 mod supervise;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -19,7 +20,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lanyard_api::agents::known;
 use lanyard_api::names::MARKER;
+use lanyard_core::session::NetworkReach;
 use rustix::process::Signal;
 use signal_hook::consts::signal;
 
@@ -28,6 +31,8 @@ use super::process::{Identity, adopt_orphans, look, send};
 use super::record::Spec;
 use super::relay::{self, Contacts, GivenOrder};
 use super::wire::{self, Birth, Failed};
+use crate::sandbox::bridge::carry_to_port;
+use crate::sandbox::{BLANK, DOOR, Enclosure, Parent, RELAY_SOCKET};
 use spool::{Spool, Tail};
 use supervise::Supervisor;
 
@@ -103,10 +108,16 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
     let out = Spool::create(&folder, spec.limits)?;
     let err = Tail::create(&folder)?;
     check_cwd(&cwd)?;
+    if spec.sandbox.is_some() {
+        make_door()?;
+    }
     if let Some(socket) = relay {
         // The daemon opened the listener, since the agent's configuration names its port.
         let given = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).map_err(io::Error::from)?;
         let listener = TcpListener::from(given);
+        if let Some(sandbox) = &spec.sandbox {
+            open_door(sandbox, listener.local_addr()?.port())?;
+        }
         relay::start(listener, socket, Contacts::new(folder.path.clone()))?;
     }
     let child = spawn(&spec, &run, &cwd)?;
@@ -156,7 +167,18 @@ fn check_cwd(cwd: &Path) -> Result<(), NotBorn> {
 }
 
 fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
-    let Some((program, arguments)) = spec.argv.split_first() else {
+    if spec.argv.is_empty() {
+        return Err(NotBorn { what: Failed::Program, text: "no program is named".to_owned() });
+    }
+    let enclosed = match &spec.sandbox {
+        Some(sandbox) => {
+            check_program(spec)?;
+            Some(sandbox.around(&spec.argv, cwd, Parent::TakesItAlong))
+        }
+        None => None,
+    };
+    let argv = enclosed.as_ref().unwrap_or(&spec.argv);
+    let Some((program, arguments)) = argv.split_first() else {
         return Err(NotBorn { what: Failed::Program, text: "no program is named".to_owned() });
     };
     let mut command = Command::new(program);
@@ -174,6 +196,9 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    for name in spec.sandbox.iter().flat_map(|sandbox| &sandbox.unset) {
+        command.env_remove(name);
+    }
     command.spawn().map_err(|error| {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the list of kinds is open")]
         let what = match error.kind() {
@@ -183,6 +208,36 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
         };
         NotBorn { what, text: format!("cannot start {program}: {error}") }
     })
+}
+
+/// The sandbox starts the program, and a program that is missing should be told as one.
+fn check_program(spec: &Spec) -> Result<(), NotBorn> {
+    let Some(program) = spec.argv.first() else { return Ok(()) };
+    let inherited = || std::env::var("PATH").unwrap_or_default();
+    let path = spec.env.get("PATH").cloned().unwrap_or_else(inherited);
+    match known::find(program, &path) {
+        Some(_) => Ok(()),
+        None => {
+            Err(NotBorn { what: Failed::Program, text: format!("there is no program {program} on the PATH") })
+        }
+    }
+}
+
+/// Makes the folder of the run that its sandbox sees. Called in the run's folder.
+fn make_door() -> io::Result<()> {
+    std::fs::DirBuilder::new().mode(0o700).create(DOOR)?;
+    let blank = Path::new(DOOR).join(BLANK);
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o000).open(blank).map(drop)
+}
+
+/// Opens the way from the sandbox to the relay. Called in the run's folder.
+fn open_door(sandbox: &Enclosure, relay: u16) -> io::Result<()> {
+    if sandbox.network == NetworkReach::All {
+        return Ok(());
+    }
+    // A path below the current folder is short enough for a socket.
+    let listener = UnixListener::bind(Path::new(DOOR).join(RELAY_SOCKET))?;
+    carry_to_port(listener, relay)
 }
 
 /// A later daemon must be able to tell the agent from whoever gets its number next.

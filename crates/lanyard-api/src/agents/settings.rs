@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lanyard_core::session::ResumeWay;
+use lanyard_core::session::{NetworkReach, ResumeWay, SandboxLevel, SandboxRule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,15 @@ pub struct AgentSettings {
     pub auto_resume: bool,
     #[serde(default = "auto_resume_prompt")]
     pub auto_resume_prompt: String,
+    /// How much of the machine its processes can see and change. A session and a parent can only ask for more of it.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub sandbox: SandboxLevel,
+    /// What a sandbox can connect to: `all`, `gateway`, or a list of hosts. Less than `all` asks for a sandbox.
+    #[serde(default, skip_serializing_if = "reaches_all")]
+    pub network: NetworkReach,
+    /// Folders of the sandbox besides those of the workspace and the agent's own state.
+    #[serde(default, skip_serializing_if = "SandboxFolders::is_empty")]
+    pub sandbox_folders: SandboxFolders,
     /// MCP servers offered to this agent, beside those of `[mcp]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpSettings>,
@@ -66,6 +75,31 @@ pub struct AgentSettings {
     /// For `command` agents: how a turn is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_turn: Option<PerTurn>,
+}
+
+/// Folders that a sandbox shows besides its own. `~` is the home folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxFolders {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<PathBuf>,
+}
+
+impl SandboxFolders {
+    fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_off(level: &SandboxLevel) -> bool {
+    *level == SandboxLevel::Off
+}
+
+fn reaches_all(network: &NetworkReach) -> bool {
+    *network == NetworkReach::All
 }
 
 /// An MCP server: a program that speaks it on stdio, or an address.
@@ -316,6 +350,12 @@ fn auto_resume_prompt() -> String {
 }
 
 impl AgentSettings {
+    /// The sandbox that the settings ask for.
+    #[must_use]
+    pub fn sandbox_rule(&self) -> SandboxRule {
+        SandboxRule::new(self.sandbox, self.network.clone())
+    }
+
     /// How a turn is run, for an agent that is started for each: its prompt as the last argument, unless set otherwise.
     #[must_use]
     pub fn per_turn(&self) -> PerTurn {
@@ -375,6 +415,9 @@ impl AgentSettings {
             resume: resume(),
             auto_resume: false,
             auto_resume_prompt: auto_resume_prompt(),
+            sandbox: SandboxLevel::Off,
+            network: NetworkReach::All,
+            sandbox_folders: SandboxFolders::default(),
             mcp: BTreeMap::new(),
             client_files: None,
             per_turn: None,

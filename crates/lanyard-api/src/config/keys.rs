@@ -47,6 +47,9 @@ mode = "x"
 model = "x"
 permissions = { allow = ["x"], deny = ["x"], ask = ["x"] }
 client_files = "write"
+sandbox = "workspace"
+network = ["x"]
+sandbox_folders = { read = ["x"], write = ["x"] }
 per_turn = { first = ["x"] }
 [agents.NAME.mcp.NAME]
 command = ["x"]

@@ -6,6 +6,7 @@ mod journal;
 mod mend;
 mod service;
 
+use lanyard_api::config::Config;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -84,6 +85,24 @@ impl Finding {
     }
 }
 
+/// Without a sandbox nothing is wrong, unless an agent of the config asks for one.
+fn sandbox(host: &DaemonHost, config: Option<&Config>) -> Finding {
+    const NAME: &str = "sandbox";
+    let asked =
+        config.is_some_and(|config| config.agents.values().any(|agent| !agent.sandbox_rule().is_open()));
+    match (host.sandbox)() {
+        Ok(how) => Finding::ok(NAME, how),
+        Err(why) if asked => Finding::fail(
+            NAME,
+            format!("agents that ask for a sandbox are not started: {why}"),
+            "install it, or see docs/sandbox.md",
+        ),
+        Err(why) => {
+            Finding::ok(NAME, format!("not needed by the config; agents cannot be run in one here: {why}"))
+        }
+    }
+}
+
 impl Doctor {
     pub(super) async fn run(self, context: &Context, host: &DaemonHost) -> Result<(), Failure> {
         if self.fix {
@@ -97,6 +116,7 @@ impl Doctor {
         findings.extend(found);
         findings.extend(service::edited(context, &running));
         findings.extend(service::port(config.as_ref(), &running));
+        findings.push(sandbox(host, config.as_ref()));
         findings.extend(agents::check(context, config.as_ref(), &running).await);
         findings.extend(journal::check(context, host, &running, self.rebuild).await);
         if context.out.is_json() {

@@ -4,6 +4,7 @@ use lanyard_client::names::A_SESSION;
 use lanyard_core::session::{DrivenBy, EXTERNAL, Language, NewSession};
 
 use super::memory::flags::MemoryFlags;
+use super::sandbox_flags::SandboxFlags;
 use super::target::{folder, workspace};
 use super::worktree::{WorktreeFlags, create};
 use crate::context::Context;
@@ -70,6 +71,8 @@ pub(super) struct NewArgs {
     tree: WorktreeFlags,
     #[command(flatten)]
     memory: MemoryFlags,
+    #[command(flatten)]
+    sandbox: SandboxFlags,
     /// It does its own work and cannot delegate
     #[arg(long)]
     leaf: bool,
@@ -115,6 +118,8 @@ impl NewArgs {
             language: Language { communication: self.language, documents: self.documents },
             memory_mode: None,
             memory: self.memory.ask(),
+            sandbox: self.sandbox.sandbox,
+            network: self.sandbox.network(),
             leaf: self.leaf,
             depth_limit: self.depth_limit,
         };

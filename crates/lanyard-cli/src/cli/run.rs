@@ -9,6 +9,7 @@ use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
 
 use super::memory::flags::MemoryFlags;
+use super::sandbox_flags::SandboxFlags;
 use super::target::{folder, new_name, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use super::worktree::{WorktreeFlags, create};
@@ -67,6 +68,8 @@ pub(super) struct RunArgs {
     detach: bool,
     #[command(flatten)]
     memory: MemoryFlags,
+    #[command(flatten)]
+    sandbox: SandboxFlags,
 }
 
 impl RunArgs {
@@ -88,6 +91,8 @@ impl RunArgs {
             parent: client.id_if(A_SESSION, self.parent).await?,
             aliases: self.name.into_iter().collect(),
             memory: self.memory.ask(),
+            sandbox: self.sandbox.sandbox,
+            network: self.sandbox.network(),
             ..NewSession::default()
         };
         let made = create(context, &mut client, Some("session"), &new).await?;

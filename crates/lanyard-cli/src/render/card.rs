@@ -129,6 +129,10 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
     }
     if let Some(run) = &view.run {
         card.line("run", run_line(run));
+        if let Some(sandbox) = &run.sandbox {
+            card.line("sandbox", one_line(&sandbox.in_words()));
+            card.lines("  weaker", sandbox.weaker.iter().map(|sentence| one_line(sentence)));
+        }
     }
     card.lines(
         "approval",

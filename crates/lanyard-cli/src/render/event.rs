@@ -317,10 +317,14 @@ fn control(event: &ControlEvent) -> String {
 
 fn run(event: &RunEvent) -> String {
     match event {
-        RunEvent::Started { number, agent, driver, mirrored, .. } => words([
+        RunEvent::Started { number, agent, driver, mirrored, sandbox, .. } => words([
             format!("run {number} of {}", one_line(agent)),
             format!("driver {}", one_line(driver)),
             if *mirrored { "inside its parent's process".to_owned() } else { String::new() },
+            sandbox
+                .as_ref()
+                .map(|held| format!("sandbox {}", one_line(&held.in_words())))
+                .unwrap_or_default(),
         ]),
         RunEvent::Ready(ready) => words([
             one_line(&ready.info.name),

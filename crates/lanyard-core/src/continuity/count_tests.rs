@@ -46,7 +46,15 @@ fn run(number: u64) -> RunId {
 
 fn starts(number: u64) -> RunEvent {
     let (agent, driver) = ("a".to_owned(), "acp".to_owned());
-    RunEvent::Started { run: run(number), number, agent, driver, mirrored: false, steers: false }
+    RunEvent::Started {
+        run: run(number),
+        number,
+        agent,
+        driver,
+        mirrored: false,
+        steers: false,
+        sandbox: None,
+    }
 }
 
 fn ready(number: u64, continuity: Option<Continuity>) -> RunEvent {

@@ -12,7 +12,7 @@ impl Session {
     pub(super) fn run(&mut self, event: &RunEvent) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            RunEvent::Started { run, number, mirrored, steers, .. } => {
+            RunEvent::Started { run, number, mirrored, steers, sandbox, .. } => {
                 // Whether this one's calls come by is yet to be seen.
                 self.hears = false;
                 self.seen_calls = SeenCalls::default();
@@ -32,6 +32,7 @@ impl Session {
                     info: None,
                     capabilities: Capabilities { steer: *steers, ..Capabilities::default() },
                     missing_tools: Vec::new(),
+                    sandbox: sandbox.clone(),
                 });
                 alive && follows && counts
             }

@@ -20,6 +20,7 @@ use crate::session::event::{
     Opening, PlanEntry, PlanEntryState, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent,
     TurnOutcome,
 };
+use crate::session::sandbox::SandboxRule;
 use crate::session::stall::StallKind;
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
@@ -248,7 +249,15 @@ mod illegal_events {
     fn a_run_that_does_not_follow_from_the_one_before() {
         let numbered = |run, number| {
             let (agent, driver) = ("executor".into(), "acp".into());
-            RunEvent::Started { run: run_id(run), number, agent, driver, mirrored: false, steers: false }
+            RunEvent::Started {
+                run: run_id(run),
+                number,
+                agent,
+                driver,
+                mirrored: false,
+                steers: false,
+                sandbox: None,
+            }
         };
         fits_not(&given([]), numbered(1, 2));
         fits_not(&given([run_began(1)]), numbered(2, 2));
@@ -1514,7 +1523,12 @@ fn change_samples() -> Vec<Event> {
         anchors: vec!["a".into()],
         governance_level: Some("strict".into()),
         language: crate::session::Language { communication: Some("German".into()), documents: None },
-        policy: Policy { depth_limit: 3, leaf: true, memory: MemoryPolicy::of(MemoryMode::Selective) },
+        policy: Policy {
+            depth_limit: 3,
+            leaf: true,
+            sandbox: SandboxRule::default(),
+            memory: MemoryPolicy::of(MemoryMode::Selective),
+        },
     };
     vec![
         ChangeEvent::Created(Box::new(created)).into(),
@@ -1714,7 +1728,16 @@ fn run_samples() -> Vec<Event> {
     let ready = RunReady { continuity: Some(Continuity::Native), history: Some(12), ..greeting(1) };
     let (how, reason) = (RunEnd::Signalled { signal: 9 }, Some("the session was terminated".into()));
     vec![
-        RunEvent::Started { run: run_id(1), number: 1, agent, driver, mirrored: true, steers: false }.into(),
+        RunEvent::Started {
+            run: run_id(1),
+            number: 1,
+            agent,
+            driver,
+            mirrored: true,
+            steers: false,
+            sandbox: None,
+        }
+        .into(),
         RunEvent::Ready(Box::new(ready)).into(),
         RunEvent::Adopted { run: run_id(1) }.into(),
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),

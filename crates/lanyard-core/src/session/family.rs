@@ -13,6 +13,7 @@ use crate::session::event::{ChangeEvent, ControlEvent, Created, Event, Fork};
 use crate::session::governance::Language;
 use crate::session::record::{Policy, Session, is_default};
 use crate::session::refusal::Refusal;
+use crate::session::sandbox::{NetworkReach, SandboxLevel, SandboxRule};
 use crate::session::state::StateName;
 use crate::session::stop::StopScope;
 use crate::tree::{SetupStep, Tree};
@@ -53,6 +54,12 @@ pub struct NewSession {
     pub memory_mode: Option<MemoryMode>,
     /// The memory policy in full; a child's never allows more than its parent's.
     pub memory: Option<MemoryAsk>,
+    /// The least sandbox of its runs. The agent's settings and the parent's sandbox hold besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxLevel>,
+    /// The most of the network that its runs may reach. Less than `all` asks for a sandbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkReach>,
     /// A leaf does its own work and cannot delegate.
     pub leaf: bool,
     /// A tighter depth limit for the family below; never wider than the parent's.
@@ -185,6 +192,7 @@ pub fn create(
         policy: Policy {
             depth_limit: inherited.map_or(wanted, |policy| wanted.min(policy.depth_limit)),
             leaf: new.leaf,
+            sandbox: sandbox(new, parent.map(|(parent, _)| parent))?,
             memory: memory(new, inherited.map(|policy| &policy.memory))?,
         },
     })))
@@ -284,7 +292,20 @@ fn may_have_below(parent: &Session, lineage: &Lineage, generations: u32) -> Resu
 /// Whether a session with this policy would be allowed more than its parent. A family is never widened from below, and
 /// linking changes no policy: the sessions under the child got theirs from it.
 fn is_wider(child: &Policy, parent: &Policy) -> bool {
-    child.depth_limit > parent.depth_limit || child.memory.is_wider_than(&parent.memory)
+    child.depth_limit > parent.depth_limit
+        || child.memory.is_wider_than(&parent.memory)
+        || child.sandbox.is_wider_than(&parent.sandbox)
+}
+
+/// A child is in a sandbox that is at least its parent's, as fixed at birth and as held in the parent's newest run.
+fn sandbox(new: &NewSession, parent: Option<&Session>) -> Result<SandboxRule, Refusal> {
+    let network = new.network.clone().unwrap_or_default();
+    network.check()?;
+    let asked = SandboxRule::new(new.sandbox.unwrap_or_default(), network);
+    let Some(parent) = parent else { return Ok(asked) };
+    let held = parent.run.as_ref().and_then(|run| run.sandbox.as_ref());
+    let held = held.map(|held| held.rule()).unwrap_or_default();
+    Ok(asked.and(&parent.policy.sandbox).and(&held))
 }
 
 /// A child remembers no more than its parent may.

@@ -84,8 +84,8 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::PlanJoined { plan } => plan_joined(session, plan),
         Signal::Planned { entries } => planned(entries),
         Signal::FileChanged { path, added, removed } => file_changed(path, *added, *removed),
-        Signal::RunStarted { run, agent, driver, mirrored, steers } => {
-            run_started(session, *run, agent, driver, (*mirrored, *steers))
+        Signal::RunStarted { run, agent, driver, mirrored, steers, sandbox } => {
+            run_started(session, *run, agent, driver, (*mirrored, *steers), sandbox.clone())
         }
         Signal::EndBlocked { why } => end_blocked(why),
         Signal::RunReady(ready) => run_ready(session, ready),

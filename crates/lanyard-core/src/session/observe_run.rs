@@ -9,6 +9,7 @@ use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::observe::{in_flight, interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::Session;
 use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
+use crate::session::sandbox::Containment;
 use crate::session::signal::Signal;
 use crate::session::state::InterruptCause;
 use crate::session::stop::StopScope;
@@ -41,17 +42,18 @@ pub(super) fn run_started(
     agent: &str,
     driver: &str,
     (mirrored, steers): (bool, bool),
+    sandbox: Option<Box<Containment>>,
 ) -> Vec<Event> {
     match &session.run {
         Some(held) if held.id == run => Vec::new(),
         Some(held) if held.is_live() => {
             let (agent, driver) = (agent.to_owned(), driver.to_owned());
-            unexpected(session, &Signal::RunStarted { run, agent, driver, mirrored, steers })
+            unexpected(session, &Signal::RunStarted { run, agent, driver, mirrored, steers, sandbox })
         }
         held => {
             let number = held.as_ref().map_or(0, |held| held.number) + 1;
             let (agent, driver) = (short(agent), short(driver));
-            vec![RunEvent::Started { run, number, agent, driver, mirrored, steers }.into()]
+            vec![RunEvent::Started { run, number, agent, driver, mirrored, steers, sandbox }.into()]
         }
     }
 }

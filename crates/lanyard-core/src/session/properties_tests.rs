@@ -799,7 +799,14 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             .prop_map(|(text, status)| PlanEntry { text, status });
     let seen = prop_oneof![
         5 => (run(), text.clone(), text.clone(), prop::bool::weighted(0.2)).prop_map(
-            |(run, agent, driver, mirrored)| Signal::RunStarted { run, agent, driver, mirrored, steers: mirrored }
+            |(run, agent, driver, mirrored)| Signal::RunStarted {
+                run,
+                agent,
+                driver,
+                mirrored,
+                steers: mirrored,
+                sandbox: None,
+            }
         ),
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),

@@ -17,6 +17,7 @@ use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
 use crate::session::operator::{EndedTurn, SeenMark};
 use crate::session::run::{Continuity, ResumeWay, Run};
+use crate::session::sandbox::SandboxRule;
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
 use crate::session::stop::{Stop, StoppedRun};
@@ -196,6 +197,9 @@ pub struct Policy {
     /// A leaf does its own work and cannot delegate.
     #[serde(default)]
     pub leaf: bool,
+    /// The least sandbox of its runs.
+    #[serde(default, skip_serializing_if = "SandboxRule::is_open")]
+    pub sandbox: SandboxRule,
     /// The memory policy. Only the mode is written when nothing else was chosen.
     #[serde(flatten, with = "stored_memory")]
     #[schemars(flatten, with = "stored_memory::Written")]

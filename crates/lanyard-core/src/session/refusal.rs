@@ -63,6 +63,9 @@ refusals! {
         PolicyWider { parent: SessionId } => "policy_wider", Conflict
             ("the session's policy is wider than that of parent {parent}")
             ("policy is fixed at birth; create a new session under that parent");
+        SandboxHost { host: String } => "sandbox_host_invalid", Invalid
+            ("`{host}` is no host for the network of a sandbox")
+            ("name a host as `host`, `host:port` or `*.domain`, or use `all` or `gateway`");
         Cycle { parent: SessionId } => "link_cycle", Conflict
             ("{parent} is the session itself or one of its descendants")
             ("choose a parent outside the session's own family below it");

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RunId;
+use crate::session::sandbox::Containment;
 
 /// The newest run of a session, as its record knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +35,9 @@ pub struct Run {
     /// MCP servers that were offered to the agent and that it has not reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_tools: Vec<String>,
+    /// The sandbox and the bounds that hold; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Box<Containment>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -209,6 +213,9 @@ pub enum RunEvent {
         /// A subagent that takes words into its running turn; other runs say so when they are ready.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         steers: bool,
+        /// The sandbox and the bounds that hold; absent where there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Box<Containment>>,
     },
     #[serde(rename = "run.ready")]
     Ready(Box<RunReady>),

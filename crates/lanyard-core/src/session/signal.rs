@@ -9,6 +9,7 @@ use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
 use crate::session::record::is_default;
 use crate::session::run::{Receipt, RunEnd, RunReady};
+use crate::session::sandbox::Containment;
 use crate::session::state::InterruptCause;
 use crate::time::Timestamp;
 
@@ -147,6 +148,9 @@ pub enum Signal {
         /// A subagent that takes words into its running turn.
         #[serde(default)]
         steers: bool,
+        /// The sandbox and the bounds that will hold.
+        #[serde(default)]
+        sandbox: Option<Box<Containment>>,
     },
     RunReady(Box<RunReady>),
     RunAdopted {

@@ -121,6 +121,7 @@ impl Driver {
             cwd: PathBuf::from(self.flow.folder()),
             grace_ms: u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX),
             limits: SpoolLimits::default(),
+            sandbox: None,
         };
         let about = serde_json::json!({ "flow": self.flow.id, "check": command.name });
         failpoint::hit("flows_before_act");

@@ -33,6 +33,7 @@ mod operate;
 mod operator_mcp;
 mod own;
 mod receipts;
+mod sandbox;
 mod scenario;
 mod scripted;
 mod service;

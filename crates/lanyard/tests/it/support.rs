@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
@@ -38,6 +39,7 @@ pub(crate) struct Setup {
     program: Option<PathBuf>,
     listen: Option<String>,
     new_journal: bool,
+    user: Option<u32>,
 }
 
 impl Setup {
@@ -50,6 +52,12 @@ impl Setup {
     /// A journal of its own, where the one before is gone.
     pub(crate) fn new_journal(mut self) -> Self {
         self.new_journal = true;
+        self
+    }
+
+    /// Another user, where the tests are run by root.
+    pub(crate) fn user(mut self, user: u32) -> Self {
+        self.user = Some(user);
         self
     }
 
@@ -81,8 +89,17 @@ impl Daemon {
     /// A folder and no daemon yet.
     pub(crate) fn prepare(setup: Setup) -> Self {
         // In /tmp, since a socket's path must be short.
-        let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
+        Self::prepare_in("/tmp", setup)
+    }
+
+    /// The same in another place.
+    pub(crate) fn prepare_in(base: &str, setup: Setup) -> Self {
+        let folder = tempfile::Builder::new().prefix("ly").tempdir_in(base).unwrap();
         Self { folder, setup, child: Mutex::new(None) }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// A variable that is known only once there is a folder.
@@ -123,6 +140,9 @@ impl Daemon {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
+        if let Some(user) = self.setup.user {
+            command.uid(user).gid(user);
+        }
         *self.child.lock().unwrap() = Some(command.spawn().unwrap());
         let since = Instant::now();
         while !self.caller().answers() {

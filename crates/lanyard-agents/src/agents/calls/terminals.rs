@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Done, END_MAX, Stand, failed};
 use crate::agents::driver::CallError;
+use crate::sandbox::Parent;
 use lanyard_base::environment;
 
 /// Commands one run may have at a time.
@@ -64,15 +65,15 @@ impl Terminals {
         }
         let cwd = self.inside(cwd).await?;
         // Agents give a whole command line as often as a program with arguments.
-        let mut process = if args.is_empty() {
-            let mut shell = Command::new("sh");
-            shell.arg("-c").arg(command);
-            shell
-        } else {
-            let mut program = Command::new(command);
-            program.args(args);
-            program
+        let whole = || ["sh", "-c", command].map(str::to_owned).to_vec();
+        let program = || std::iter::once(command.to_owned()).chain(args.iter().cloned()).collect();
+        let plain = if args.is_empty() { whole() } else { program() };
+        let words = match &self.stand.enclosure {
+            Some(sandbox) => sandbox.around(&plain, &cwd, Parent::LeavesIt),
+            None => plain,
         };
+        let mut process = Command::new(words.first().map_or("", String::as_str));
+        process.args(words.iter().skip(1));
         // An agent may not give its commands another session than its own.
         let own = self.stand.env.iter().filter(|(name, _)| name.starts_with("LANYARD_"));
         process
@@ -88,6 +89,9 @@ impl Terminals {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
+        for name in self.stand.enclosure.iter().flat_map(|sandbox| &sandbox.unset) {
+            process.env_remove(name);
+        }
         let mut child = process.spawn().map_err(|error| failed(format!("{command}: {error}")))?;
         let group =
             child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);

@@ -300,6 +300,8 @@ impl Runner {
             driver: self.settings.driver.as_str().to_owned(),
             mirrored: true,
             steers: self.settings.driver.steers_subagents(),
+            // It works in its parent's process.
+            sandbox: self.shared.session(self.session).await.and_then(|held| held.run?.sandbox),
         };
         self.shared.note(session, started).await;
         self.child_begins(at, session, child).await;

@@ -44,7 +44,8 @@ impl Runner {
         // A run that an older daemon started goes past the relay, and nothing is known of its servers.
         let offered = about.relay.map(|_| tools::offered(&settings, &mcp)).unwrap_or_default();
         let driver = driver(&settings, setting(&settings, &workspace, held.id, begin, mcp));
-        let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
+        let parts = (driver, link, about.sandbox.clone());
+        let mut runner = Self::new(shared, session, settings, workspace, held.id, parts, orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
         runner.offered = offered;
         runner.ways.clone_from(&about.ways);

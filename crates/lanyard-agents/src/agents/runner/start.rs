@@ -29,6 +29,7 @@ use crate::agents::calls::{Calls, Stand};
 use crate::agents::claude::{self, ClaudeCode};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
+use crate::agents::confine::{self, Confined};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
 use crate::agents::handover;
 use crate::agents::opencode::OpenCode;
@@ -37,6 +38,7 @@ use crate::agents::shared::{Opened, Shared};
 use crate::agents::words::{self, PastOf};
 use crate::runs::relay::Inlet;
 use crate::runs::{Link, Spec, SpoolLimits};
+use crate::sandbox::Enclosure;
 use lanyard_base::failpoint;
 
 use lanyard_base::environment;
@@ -79,6 +81,9 @@ pub(in crate::agents) struct About {
     /// The turn it was started for, where an agent is run once per turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::agents) turn: Option<TurnId>,
+    /// The sandbox of the run. What is done for the agent by a later daemon is done in it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sandbox: Option<Enclosure>,
 }
 
 impl About {
@@ -111,7 +116,11 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     failpoint::hit("before_run");
     let run = start.shared.mint_run();
     let driver = settings.driver.as_str().to_owned();
-    let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false, steers: false };
+    let confined = confined(&start.shared, &session, &settings).await;
+    let sandbox =
+        confined.as_ref().ok().and_then(Option::as_ref).map(|held| Box::new(held.containment.clone()));
+    let agent = agent.clone();
+    let started = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false, sandbox };
     start.shared.note(start.session, started).await;
     // Read again: somebody may have stopped it, and a run the log does not know must not begin.
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
@@ -119,7 +128,11 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
         tracing::info!(session = %start.session, "the session wants no run any more");
         return left_by(start);
     }
-    match prepare(&mut start, &session, &settings, run).await {
+    let prepared = match confined {
+        Ok(confined) => prepare(&mut start, &session, &settings, run, confined).await,
+        Err(failure) => Err(failure),
+    };
+    match prepared {
         Ok(runner) => runner.run().await,
         Err((code, what)) => {
             tracing::warn!(session = %start.session, %run, code, what, "an agent was not started");
@@ -129,6 +142,16 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
             left_by(start)
         }
     }
+}
+
+/// The sandbox of the run. A workspace that is missing is told when the run is prepared.
+async fn confined(
+    shared: &Arc<Shared>,
+    session: &Session,
+    settings: &AgentSettings,
+) -> Result<Option<Confined>, Failure> {
+    let workspace = workspace_of(session).await?;
+    confine::of_session(shared, session, settings, &workspace).await
 }
 
 /// The agent is none of the config's: a subagent whose parent's process has ended. Its turn ends with these words.
@@ -141,7 +164,7 @@ async fn nobody_runs(start: Start, agent: &str) -> Left {
     } else {
         // Somebody waits for the run: the log says why there is none.
         let (run, agent, driver) = (start.shared.mint_run(), agent.to_owned(), "none".to_owned());
-        let begun = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false };
+        let begun = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false, sandbox: None };
         let ended = not_started(&start, run, CODE.to_owned(), &what);
         let signals = std::iter::once(begun).chain(ended).collect();
         start.shared.note_all(start.session, signals).await;
@@ -162,7 +185,10 @@ fn left_by(mut start: Start) -> Left {
 /// A run that did not begin. Without a program or a folder its turn failed, and nothing of it is in doubt; other ends
 /// may be mended by another try.
 fn not_started(start: &Start, run: RunId, code: String, what: &str) -> Vec<Signal> {
-    let failed = matches!(code.as_str(), "workspace_missing" | "agent_program_missing");
+    let failed = matches!(
+        code.as_str(),
+        "workspace_missing" | "agent_program_missing" | confine::UNAVAILABLE | confine::IMPOSSIBLE
+    );
     let turn = start.turn.filter(|_| failed);
     let reason = Some(format!("{code}: {what}"));
     let (cause, how) = (Some(InterruptCause::Crash).filter(|_| turn.is_none()), RunEnd::NotStarted { code });
@@ -186,6 +212,7 @@ async fn prepare(
     session: &Session,
     settings: &AgentSettings,
     run: RunId,
+    confined: Option<Confined>,
 ) -> Result<Runner, Failure> {
     let workspace = workspace_of(session).await?;
     let shared = start.shared.clone();
@@ -220,6 +247,9 @@ async fn prepare(
     let mut spec = spec(settings, &workspace, start.session, places)?;
     spec.env.extend(addresses.environment(start.session, run));
     add_conversation(&mut spec, settings, &setting, &config);
+    let door = shared.runs.door(&run.to_string());
+    spec.sandbox = confined.map(|held| held.enclosure.of_run(door, relay.map(|relay| relay.port())));
+    let enclosure = spec.sandbox.clone();
     let about = About {
         session: start.session,
         agent: session.hands.agent.clone(),
@@ -228,6 +258,7 @@ async fn prepare(
         ways: plan.ways.clone(),
         turn: start.turn.filter(|_| settings.driver == DriverKind::Command),
         relay,
+        sandbox: enclosure.clone(),
     };
     let about = serde_json::to_value(about).map_err(|error| ("defect".to_owned(), error.to_string()))?;
     failpoint::hit("before_spawn");
@@ -237,7 +268,8 @@ async fn prepare(
     let orders = std::mem::replace(&mut start.orders, mpsc::channel(1).1);
     let driver = driver(settings, setting);
     let patience = Duration::from_millis(settings.handshake_timeout_ms);
-    let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
+    let parts = (driver, link, enclosure);
+    let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, parts, orders);
     runner.course.await_greeting(Instant::now() + patience);
     runner.waiting = start.turn;
     runner.offered = offered;
@@ -246,15 +278,7 @@ async fn prepare(
     runner.has_past = has_past(session);
     runner.say(|driver, out| driver.begin(out));
     if let (Some(text), Some(turn)) = (prompt, start.turn) {
-        // It was started with its prompt and may greet in the middle of its answer.
-        runner.waiting = None;
-        runner.own_turn = Some(turn);
-        runner.snapshot(session, SnapshotReason::TurnStart, &turn.to_string()).await;
-        runner.take_turn(turn);
-        runner.say(|driver, out| driver.prompt(turn, None, &text, out));
-        runner.carry_out().await;
-        runner.handed_over(turn, Some(session)).await;
-        runner.close_unless_two_way().await;
+        runner.begin_once(session, turn, &text).await;
     }
     Ok(runner)
 }
@@ -308,6 +332,18 @@ async fn once_prompt(
 }
 
 impl Runner {
+    /// The turn of an agent that was started with its prompt and may greet in the middle of its answer.
+    async fn begin_once(&mut self, session: &Session, turn: TurnId, text: &str) {
+        self.waiting = None;
+        self.own_turn = Some(turn);
+        self.snapshot(session, SnapshotReason::TurnStart, &turn.to_string()).await;
+        self.take_turn(turn);
+        self.say(|driver, out| driver.prompt(turn, None, text, out));
+        self.carry_out().await;
+        self.handed_over(turn, Some(session)).await;
+        self.close_unless_two_way().await;
+    }
+
     /// An agent that is started with its prompt is told nothing more, unless it takes answers while it works.
     pub(super) async fn close_unless_two_way(&self) {
         if !self.settings.per_turn().is_two_way() {
@@ -501,6 +537,7 @@ pub(in crate::agents) fn spec(
         cwd: workspace.to_owned(),
         grace_ms: settings.kill_grace_ms,
         limits: SpoolLimits::default(),
+        sandbox: None,
     })
 }
 
@@ -531,13 +568,13 @@ impl Runner {
         settings: AgentSettings,
         workspace: PathBuf,
         run: RunId,
-        (driver, link): (Box<dyn Driver>, Link),
+        (driver, link, enclosure): (Box<dyn Driver>, Link, Option<Enclosure>),
         orders: mpsc::Receiver<AgentWish>,
     ) -> Self {
         let held = session.run.as_ref().filter(|held| held.id == run);
         let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
         let now = Instant::now();
-        let stand = Stand::of(&shared, &settings, &workspace, session.id, run);
+        let stand = Stand { enclosure, ..Stand::of(&shared, &settings, &workspace, session.id, run) };
         Self {
             session: session.id,
             output: link.output(from),

@@ -42,6 +42,8 @@ pub(crate) struct RunEnding {
     /// Who was told, and where it stands in the list if it does.
     told: HashMap<(u32, u64), Option<usize>>,
     listed: Vec<ProcessEnd>,
+    /// The keeper of a sandbox: it ends by itself once all in it has, and takes all along when it is ended.
+    keeper: Option<u32>,
 }
 
 impl RunEnding {
@@ -53,7 +55,13 @@ impl RunEnding {
             pause: PAUSE_MIN_MS,
             told: HashMap::new(),
             listed: Vec::new(),
+            keeper: None,
         }
+    }
+
+    /// With a process that is not told to end before KILL.
+    pub(crate) fn sparing(self, keeper: Option<u32>) -> Self {
+        Self { keeper, ..self }
     }
 
     /// A shorter grace counts from now; a longer one changes nothing.
@@ -82,6 +90,7 @@ impl RunEnding {
         for process in &members {
             match (kill, self.told.contains_key(&(process.pid, process.start))) {
                 (true, _) => self.tell(process, EndedBy::Kill),
+                (false, false) if self.keeper == Some(process.pid) => {}
                 (false, false) => self.tell(process, EndedBy::Term),
                 (false, true) => {}
             }

@@ -20,6 +20,8 @@ use super::{EndedBy, Identity, Process, ProcessEnd, RunScope, now_ms, send};
 const CODEX_THREAD: &str = "CODEX_THREAD_ID";
 /// The beginning of the names of Codex's own processes.
 const CODEX: &str = "codex";
+/// The name of the first process of a sandbox.
+const SANDBOX_KEEPER: &str = "bwrap";
 /// Programs that agents run commands with.
 const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "setsid"];
 /// Processes a receipt lists.
@@ -91,6 +93,8 @@ impl Work {
                 let parent = place.get(&top.parent).and_then(|place| members.get(*place));
                 let role = match parent {
                     _ if !young(process) => ProcessRole::Server,
+                    // The first process of a sandbox gets the children of those that ended.
+                    Some(parent) if parent.name == SANDBOX_KEEPER => ProcessRole::Command,
                     Some(parent) if !is_command(top, parent, of.is_some()) => {
                         if parent.name.starts_with(CODEX) { ProcessRole::Server } else { role(top) }
                     }

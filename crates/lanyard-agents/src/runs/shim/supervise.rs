@@ -45,6 +45,8 @@ pub(super) struct Supervisor {
     me: Identity,
     agent: Identity,
     grace_ms: u64,
+    /// In a sandbox the main process is its keeper, which takes all in it along: it is not told to end before they are.
+    keeper: bool,
     input: Input,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -90,6 +92,7 @@ impl Supervisor {
             me,
             agent,
             grace_ms: spec.grace_ms,
+            keeper: spec.sandbox.is_some(),
             input: Input::new(stdin),
             stdout,
             stderr,
@@ -275,7 +278,8 @@ impl Supervisor {
             return ending.hasten(now, grace_ms);
         }
         let scope = RunScope::new(&self.run, Some(self.me.clone()), Some(self.agent.clone()));
-        self.ending = Some(RunEnding::new(scope, now, grace_ms));
+        let keeper = self.keeper.then_some(self.agent.pid);
+        self.ending = Some(RunEnding::new(scope, now, grace_ms).sparing(keeper));
     }
 
     /// What became of the agent, and the next step of its end.

@@ -65,6 +65,8 @@ fn everything_that_is_asked_for_is_kept() {
         language: crate::session::Language { communication: Some("German".into()), documents: None },
         memory_mode: Some(MemoryMode::Full),
         memory: None,
+        sandbox: Some(crate::session::SandboxLevel::Strict),
+        network: Some(crate::session::NetworkReach::Gateway),
         leaf: true,
         depth_limit: Some(2),
         task: Some((crate::TaskId::from_u128(5), crate::WorkerId::from_u128(6))),

@@ -189,6 +189,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::LeafCannotDelegate { parent },
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
+        Refusal::SandboxHost { host: "a b".into() },
         Refusal::Cycle { parent },
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },
@@ -242,6 +243,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::LeafCannotDelegate { .. }
             | Refusal::DepthExceeded { .. }
             | Refusal::PolicyWider { .. }
+            | Refusal::SandboxHost { .. }
             | Refusal::Cycle { .. }
             | Refusal::AlreadyLinked { .. }
             | Refusal::HasChildren { .. }

@@ -50,7 +50,8 @@ pub(in crate::session) fn run_began(run: u128) -> Event {
 
 fn began(run: u128, mirrored: bool) -> Event {
     let (agent, driver) = ("executor".into(), "acp".into());
-    RunEvent::Started { run: run_id(run), number: 1, agent, driver, mirrored, steers: false }.into()
+    RunEvent::Started { run: run_id(run), number: 1, agent, driver, mirrored, steers: false, sandbox: None }
+        .into()
 }
 
 pub(in crate::session) fn run_over(run: u128) -> Event {
@@ -120,7 +121,7 @@ pub(in crate::session) fn mirrored_run_started(run: u128) -> Input {
 
 fn run_starts(run: u128, mirrored: bool) -> Input {
     let (agent, driver) = ("executor".into(), "acp".into());
-    Signal::RunStarted { run: run_id(run), agent, driver, mirrored, steers: false }.into()
+    Signal::RunStarted { run: run_id(run), agent, driver, mirrored, steers: false, sandbox: None }.into()
 }
 
 pub(in crate::session) fn run_ready(run: u128) -> Input {

@@ -153,7 +153,8 @@ impl Room {
         let trees = OwnTrees::new((folder.path(), program.clone()), &store, &clock, &hub.redaction);
         let place = (folder.path(), program, &trees);
         let tokens = Arc::new(TokenBook::new("operator", &[], engine.live.clone()));
-        let roster = Roster::new(&live, runs, clock.clone(), checks);
+        let roster =
+            Roster::new(&live, runs, clock.clone(), checks, lanyard_agents::sandbox::OwnFiles::default());
         let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let flows = flows((&engine, &store, &clock), &roster, &notifications, place, &hub);

@@ -64,6 +64,7 @@ impl Stage {
             cwd: self.work(),
             grace_ms: 500,
             limits: SpoolLimits::default(),
+            sandbox: None,
         }
     }
 

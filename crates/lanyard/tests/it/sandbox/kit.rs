@@ -1,0 +1,188 @@
+//! A machine in small: a home folder with keys, a repository as the workspace, a daemon whose agent `claude` runs its
+//! prompt in a shell, and listeners that nobody in a sandbox should reach.
+
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Daemon, PATIENCE, Setup, binary};
+
+/// A user without rights, as all systems have one.
+const NOBODY: u32 = 65_534;
+
+/// Who the daemon and its agents are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum User {
+    /// Who runs the tests.
+    Same,
+    /// A plain user, where the tests are run by root.
+    Plain,
+}
+
+pub(super) struct Machine {
+    pub(super) daemon: Daemon,
+    folder: tempfile::TempDir,
+    tcp: TcpListener,
+    _unix: UnixListener,
+    _abstract: UnixListener,
+}
+
+impl Machine {
+    /// With the settings of the agent beside its command.
+    pub(super) fn new(settings: &str, user: User) -> Self {
+        // A sandbox has a `/tmp` of its own, so what it hides is looked for elsewhere, where the user can get there.
+        let target = env!("CARGO_TARGET_TMPDIR");
+        let base = if user == User::Same || is_open(Path::new(target)) { target } else { "/tmp" };
+        let folder = tempfile::Builder::new().prefix("lys").tempdir_in(base).unwrap();
+        let at = |name: &str| folder.path().join(name);
+        lay_out(folder.path());
+        let config = format!(
+            "[agents.claude]\ndriver = \"command\"\ncommand = [\"{}\"]\nkill_grace_ms = 300\n{settings}",
+            at("bin/claude").display()
+        );
+        let setup = Setup::default()
+            .config(&config)
+            .env("HOME", at("home").as_os_str())
+            .env("SSH_AUTH_SOCK", at("agent.sock").as_os_str());
+        let setup = if user == User::Plain { setup.user(NOBODY) } else { setup };
+        let mut daemon = Daemon::prepare_in(base, setup);
+        let other = daemon.home().join("trees/other");
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::write(other.join("secret"), "of another session").unwrap();
+        std::fs::set_permissions(daemon.home(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        if user == User::Plain {
+            let all = [folder.path(), daemon.folder()].map(Path::as_os_str);
+            let owner = format!("{NOBODY}:{NOBODY}");
+            assert!(Command::new("chown").args(["-R", &owner]).args(all).status().unwrap().success());
+        }
+        if let Err(error) = daemon.try_start() {
+            panic!("the daemon did not start: {error}");
+        }
+        let name = format!("lys-{}", daemon.address());
+        let hidden = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap();
+        let unix = UnixListener::bind(at("agent.sock")).unwrap();
+        std::fs::set_permissions(at("agent.sock"), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self { daemon, folder, tcp, _unix: unix, _abstract: hidden }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    pub(super) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.daemon.request("POST", &format!("/api/v1{path}"), &[], Some(&body.to_string()))
+    }
+
+    pub(super) fn session(&self, more: &Value) -> String {
+        let mut new = json!({ "agent": "claude", "workspace": self.work() });
+        new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let made = self.post("/sessions", &new);
+        assert_eq!(made.status, 201, "{}", made.text());
+        made.json()["session"].as_str().unwrap().to_owned()
+    }
+
+    pub(super) fn show(&self, session: &str) -> Value {
+        self.daemon.request("GET", &format!("/api/v1/sessions/{session}"), &[], None).json()
+    }
+
+    /// What the scripts of the agent know of the machine.
+    fn variables(&self) -> String {
+        let daemon = self.daemon.address();
+        let port = daemon.rsplit(':').next().unwrap().to_owned();
+        [
+            ("L", binary().display().to_string()),
+            ("DATA", self.daemon.home().display().to_string()),
+            ("CONF", self.daemon.config().display().to_string()),
+            ("OUT", self.path("out").display().to_string()),
+            ("WORK", self.work().display().to_string()),
+            ("BASE", self.folder.path().display().to_string()),
+            ("DPID", self.daemon.pid().unwrap().to_string()),
+            ("DPORT", port),
+            ("TPORT", self.tcp.local_addr().unwrap().port().to_string()),
+            ("NAME", format!("lys-{daemon}")),
+            ("ID", self.id()),
+        ]
+        .map(|(name, value)| format!("export {name}='{value}'\n"))
+        .concat()
+    }
+
+    /// Names things of this test outside of its folders.
+    pub(super) fn id(&self) -> String {
+        self.folder.path().file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    pub(super) fn begin(&self, session: &str, script: &str) {
+        let prompt = format!("{}{script}", self.variables());
+        let sent = self.post(&format!("/sessions/{session}/turns"), &json!({ "prompt": prompt }));
+        assert_eq!(sent.status, 201, "{}", sent.text());
+    }
+
+    /// Has the agent run a script to its end; what it printed.
+    pub(super) fn run(&self, session: &str, script: &str) -> String {
+        self.begin(session, script);
+        self.until(session, |shown| shown["run"]["phase"] == "ended");
+        let log = self.daemon.log_after(session, 0);
+        let messages = log.iter().filter(|event| event["type"] == "message");
+        messages.map(|event| event["data"]["text"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    pub(super) fn until(&self, session: &str, mut done: impl FnMut(&Value) -> bool) -> Value {
+        let since = Instant::now();
+        loop {
+            let shown = self.show(session);
+            if done(&shown) {
+                return shown;
+            }
+            assert!(since.elapsed() < PATIENCE * 4, "{shown:#}\n{}", self.daemon.stderr());
+            // sleep: between two looks at a session of another process.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}
+
+/// Whether everybody can reach what is in a folder.
+fn is_open(folder: &Path) -> bool {
+    folder
+        .ancestors()
+        .all(|folder| folder.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0))
+}
+
+/// The home folder, the repository, a folder outside and the agent's program.
+fn lay_out(base: &Path) {
+    let write = |name: &str, text: &str| {
+        let path = base.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    for (name, text) in [
+        ("home/.ssh/id_ed25519", "a key"),
+        ("home/.aws/credentials", "a key"),
+        ("home/.netrc", "a password"),
+        ("home/.bash_history", "a secret"),
+        ("home/.codex/auth.json", "{}"),
+        ("home/.claude/settings.json", "{}"),
+        ("home/.claude.json", "{}"),
+        ("home/.bashrc", "# mine\n"),
+        ("home/notes.txt", "notes"),
+        ("out/plain", "plain\n"),
+        ("work/file", "x\n"),
+        ("bin/claude", "#!/bin/sh\nexec /bin/sh -c \"$1\"\n"),
+    ] {
+        write(name, text);
+    }
+    let program = base.join("bin/claude");
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let made = Command::new("git").args(["init", "-q"]).arg(base.join("work")).status().unwrap();
+    assert!(made.success());
+}
