@@ -12,6 +12,8 @@
 //! | `sock` | where the shim listens | shim |
 //! | `turn.json` | the turn the agent was given last, and when | daemon |
 //! | `contacts.json` | which MCP servers the agent has reached through the relay | shim |
+//! | `door` | what the sandbox of the run sees of it: its ways to the relay and the proxy | shim |
+//! | `proxy.log` | what the proxy connected to, and what it refused | shim |
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
 mod folder;

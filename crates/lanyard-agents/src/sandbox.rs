@@ -8,6 +8,7 @@
 //! | `bwrap` | the rules as arguments of `bwrap` | pure |
 //! | `machine` | which mechanisms work here | tries |
 //! | `inside` | the helper that is started in the sandbox and becomes the agent, or stays beside it | acts |
+//! | `proxy` | connects to the hosts of a list | acts |
 //! | `bridge` | carries the agent's connections out of a network of its own | acts |
 //!
 //! Knows nothing of sessions, runs or the daemon.
@@ -19,6 +20,7 @@ pub mod inside;
 mod machine;
 mod places;
 mod plan;
+pub mod proxy;
 
 use std::path::PathBuf;
 
@@ -37,6 +39,12 @@ pub const DOOR: &str = "door";
 pub const DOOR_INSIDE: &str = "/run/lanyard";
 /// The socket by which the relay is reached from a network of its own.
 pub const RELAY_SOCKET: &str = "relay";
+/// The socket by which the proxy is reached.
+pub const PROXY_SOCKET: &str = "proxy";
+/// The port of the proxy in the sandbox, where nothing but the relay has one too.
+const PROXY_PORTS: [u16; 2] = [3128, 3129];
+/// What a client on loopback is told of the proxy, so that the relay is reached without it.
+const NO_PROXY: &str = "127.0.0.1,localhost";
 /// The file that stands for every hidden file: nobody may read it.
 pub const BLANK: &str = "blank";
 
@@ -81,6 +89,24 @@ impl Enclosure {
     #[must_use]
     pub fn of_run(self, door: PathBuf, relay: Option<u16>) -> Self {
         Self { door, relay, ..self }
+    }
+
+    /// The port of the proxy in the sandbox, where there is a list of hosts.
+    pub(crate) fn proxy_port(&self) -> Option<u16> {
+        let NetworkReach::Hosts(_) = self.network else { return None };
+        PROXY_PORTS.into_iter().find(|port| Some(*port) != self.relay)
+    }
+
+    /// Variables by which programs find the proxy.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let Some(port) = self.proxy_port() else { return Vec::new() };
+        let url = format!("http://127.0.0.1:{port}");
+        let named =
+            ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].map(|name| (name, url.clone()));
+        let past = ["NO_PROXY", "no_proxy"].map(|name| (name, NO_PROXY.to_owned()));
+        let node = [("NODE_USE_ENV_PROXY", "1".to_owned())];
+        named.into_iter().chain(past).chain(node).collect()
     }
 
     /// The command that runs `argv` in the sandbox.

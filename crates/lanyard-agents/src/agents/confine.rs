@@ -29,7 +29,7 @@ pub(super) struct Confined {
 
 /// What a family asks of a session's sandbox.
 #[derive(Debug, Default)]
-struct Wanted {
+struct WantedSandbox {
     rule: SandboxRule,
     /// The workspace of the nearest session above that is in a sandbox.
     within: Option<PathBuf>,
@@ -51,8 +51,9 @@ pub(super) async fn of_session(
     made.await.map_err(|error| ("defect".to_owned(), error.to_string()))?
 }
 
-async fn wanted(shared: &Shared, session: &Session, settings: &AgentSettings) -> Wanted {
-    let mut wanted = Wanted { rule: session.policy.sandbox.and(&settings.sandbox_rule()), within: None };
+async fn wanted(shared: &Shared, session: &Session, settings: &AgentSettings) -> WantedSandbox {
+    let mut wanted =
+        WantedSandbox { rule: session.policy.sandbox.and(&settings.sandbox_rule()), within: None };
     let mut above = session.parent;
     for _ in 0..ABOVE_MAX {
         let Some(id) = above else { break };
@@ -80,10 +81,6 @@ pub(super) fn make(
         return Ok(None);
     }
     let SandboxRule { level, network } = rule.clone();
-    if let NetworkReach::Hosts(_) = network {
-        let what = "a list of hosts is not supported yet; use `gateway` or `all`";
-        return Err((UNAVAILABLE.to_owned(), what.to_owned()));
-    }
     let bwrap = sandbox::machine().bubblewrap.map_err(|why| (UNAVAILABLE.to_owned(), why))?;
     let ask =
         SandboxAsk { level, workspace, settings, lanyard: &own.hidden, worktrees: &own.worktrees, within };

@@ -32,7 +32,8 @@ use super::record::Spec;
 use super::relay::{self, Contacts, GivenOrder};
 use super::wire::{self, Birth, Failed};
 use crate::sandbox::bridge::carry_to_port;
-use crate::sandbox::{BLANK, DOOR, Enclosure, Parent, RELAY_SOCKET};
+use crate::sandbox::proxy::connect_for;
+use crate::sandbox::{BLANK, DOOR, Enclosure, PROXY_SOCKET, Parent, RELAY_SOCKET};
 use spool::{Spool, Tail};
 use supervise::Supervisor;
 
@@ -49,6 +50,9 @@ const SHRUGGED_OFF: [i32; 7] = [
     signal::SIGUSR2,
     signal::SIGXFSZ,
 ];
+
+/// The connections that were made for the agent and those that were refused, in the run's folder.
+const PROXY_LOG: &str = "proxy.log";
 
 /// Why there is no agent.
 struct NotBorn {
@@ -199,6 +203,7 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
     for name in spec.sandbox.iter().flat_map(|sandbox| &sandbox.unset) {
         command.env_remove(name);
     }
+    command.envs(spec.sandbox.iter().flat_map(Enclosure::variables));
     command.spawn().map_err(|error| {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the list of kinds is open")]
         let what = match error.kind() {
@@ -236,8 +241,11 @@ fn open_door(sandbox: &Enclosure, relay: u16) -> io::Result<()> {
         return Ok(());
     }
     // A path below the current folder is short enough for a socket.
-    let listener = UnixListener::bind(Path::new(DOOR).join(RELAY_SOCKET))?;
-    carry_to_port(listener, relay)
+    let door = Path::new(DOOR);
+    if let NetworkReach::Hosts(hosts) = &sandbox.network {
+        connect_for(UnixListener::bind(door.join(PROXY_SOCKET))?, hosts, PROXY_LOG.into())?;
+    }
+    carry_to_port(UnixListener::bind(door.join(RELAY_SOCKET))?, relay)
 }
 
 /// A later daemon must be able to tell the agent from whoever gets its number next.

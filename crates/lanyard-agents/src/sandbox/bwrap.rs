@@ -4,9 +4,9 @@ use std::path::Path;
 
 use lanyard_core::session::{NetworkReach, SandboxLevel};
 
-use super::inside::{Bridge, InsideOrder};
+use super::inside::{InsideOrder, PortBridge};
 use super::plan::PathAccess;
-use super::{BLANK, DOOR_INSIDE, Enclosure, RELAY_SOCKET};
+use super::{BLANK, DOOR_INSIDE, Enclosure, PROXY_SOCKET, RELAY_SOCKET};
 
 /// Whether what is in the sandbox ends with the process that starts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,9 @@ pub(super) fn arguments(of: &Enclosure, argv: &[String], cwd: &Path, parent: Par
     for rule in of.rules.iter().filter(|rule| rule.access == PathAccess::Hidden) {
         say(&["--remount-ro", &text(&rule.path)]);
     }
+    if of.level == SandboxLevel::Strict {
+        say(&["--remount-ro", "/"]);
+    }
     say(&["--chdir", &text(cwd), "--", &helper, "inside"]);
     all.push(order(of).to_argument());
     all.extend(argv.iter().cloned());
@@ -80,8 +83,9 @@ pub(super) fn arguments(of: &Enclosure, argv: &[String], cwd: &Path, parent: Par
 fn order(of: &Enclosure) -> InsideOrder {
     let socket = |name: &str| Path::new(DOOR_INSIDE).join(name);
     let relay = of.relay.filter(|_| of.network != NetworkReach::All);
-    let relay = relay.map(|port| Bridge { port, socket: socket(RELAY_SOCKET) });
-    InsideOrder { bridges: relay.into_iter().collect() }
+    let relay = relay.map(|port| PortBridge { port, socket: socket(RELAY_SOCKET) });
+    let proxy = of.proxy_port().map(|port| PortBridge { port, socket: socket(PROXY_SOCKET) });
+    InsideOrder { bridges: relay.into_iter().chain(proxy).collect() }
 }
 
 /// Rules are only made of paths that are text; see `facts`.

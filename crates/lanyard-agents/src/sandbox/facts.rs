@@ -150,10 +150,11 @@ fn state_of(
             for name in place.guard {
                 match there(&folder.join(name)) {
                     Some(path) => rules.push(MountRule { path, access: PathAccess::Read }),
-                    None => weaker.push(format!(
-                        "{} does not exist: the agent can create it, and the agent's runs outside of a sandbox follow it",
+                    None if name.contains('.') => weaker.push(format!(
+                        "{} is missing; the agent can create it, and its runs outside of a sandbox follow it",
                         folder.join(name).display()
                     )),
+                    None => {}
                 }
             }
             let access = if place.writes { PathAccess::Write } else { PathAccess::Read };

@@ -26,12 +26,12 @@ const LEFT_TO_THE_AGENT: [i32; 4] = [signal::SIGTERM, signal::SIGINT, signal::SI
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InsideOrder {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bridges: Vec<Bridge>,
+    pub bridges: Vec<PortBridge>,
 }
 
 /// A port on loopback in the sandbox, and the socket its connections are carried to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bridge {
+pub struct PortBridge {
     pub port: u16,
     pub socket: PathBuf,
 }

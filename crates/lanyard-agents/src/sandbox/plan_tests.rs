@@ -58,8 +58,8 @@ fn a_workspace_in_the_home_folder() {
             Hidden /home/u/.ssh
             Hidden /home/u/.codex
             HiddenFile /home/u/.netrc
-            Write /home/u/src/app
             Hidden /home/u/.config/lanyard
+            Write /home/u/src/app
             Read /home/u/.claude/settings.json
             Hidden /home/u/.local/share/lanyard
             Write /home/u/src/app/.git
@@ -159,8 +159,8 @@ fn a_workspace_in_tmp_with_lanyards_files_beside_it() {
         &expect![[r"
             Private /tmp
             Private /run
-            Write /home/u/.cargo
             Write /tmp/t/work
+            Write /home/u/.cargo
         "]],
     );
 }

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Done, END_MAX, Stand, failed};
 use crate::agents::driver::CallError;
-use crate::sandbox::Parent;
+use crate::sandbox::{Enclosure, Parent};
 use lanyard_base::environment;
 
 /// Commands one run may have at a time.
@@ -92,6 +92,7 @@ impl Terminals {
         for name in self.stand.enclosure.iter().flat_map(|sandbox| &sandbox.unset) {
             process.env_remove(name);
         }
+        process.envs(self.stand.enclosure.iter().flat_map(Enclosure::variables));
         let mut child = process.spawn().map_err(|error| failed(format!("{command}: {error}")))?;
         let group =
             child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);

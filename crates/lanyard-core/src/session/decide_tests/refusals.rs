@@ -133,6 +133,7 @@ fn the_codes_of_refusals() {
         leaf_cannot_delegate   recorded             parent sess#2 is a leaf and cannot delegate
         depth_exceeded         recorded             the family would be 4 deep and the limit is 3
         policy_wider           recorded             the session's policy is wider than that of parent sess#2
+        sandbox_host_invalid            bad request `a b` is no host for the network of a sandbox
         link_cycle             recorded             sess#2 is the session itself or one of its descendants
         already_linked                              the session is already a child of sess#2
         has_children           recorded             2 live sessions are its children

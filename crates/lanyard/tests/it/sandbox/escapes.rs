@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::kit::{Machine, User};
+use super::kit::{RunBy, SmallMachine};
 use super::ways::{WAYS, led_out, script};
 
 /// Files that can be read where the machine's folder is not in `/tmp`, where a plain user's may have to be.
 const READABLE: [&str; 2] = ["home file", "outside file"];
 
 /// Tries all ways of a column and compares each with its outcome.
-fn try_all(column: usize, settings: &str, user: User) {
-    let machine = Machine::new(settings, user);
+fn try_all(column: usize, settings: &str, user: RunBy) {
+    let machine = SmallMachine::new(settings, user);
     let session = machine.session(&json!({}));
     let printed = machine.run(&session, &script(column));
     assert!(printed.ends_with("done\n"), "{printed}\n{:#}", machine.show(&session));
@@ -21,7 +21,7 @@ fn try_all(column: usize, settings: &str, user: User) {
             b'h' => false,
             _ => continue,
         };
-        if user == User::Plain && READABLE.contains(&name) {
+        if user == RunBy::Plain && READABLE.contains(&name) {
             continue;
         }
         let out = led_out(&machine, &printed, name, proof);
@@ -42,25 +42,25 @@ const GATEWAY: &str = "sandbox = \"workspace\"\nnetwork = \"gateway\"\n";
 /// FND-K3: what the table holds is not held by anything else.
 #[test]
 fn fnd_k3_without_a_sandbox_every_way_leads_out() {
-    try_all(0, "", User::Same);
+    try_all(0, "", RunBy::Same);
 }
 
 /// FND-K3.
 #[test]
 fn fnd_k3_no_way_leads_out_of_a_workspace() {
-    try_all(1, WORKSPACE, User::Same);
+    try_all(1, WORKSPACE, RunBy::Same);
 }
 
 /// FND-K3.
 #[test]
 fn fnd_k3_no_way_leads_out_of_strict() {
-    try_all(2, STRICT, User::Same);
+    try_all(2, STRICT, RunBy::Same);
 }
 
 /// FND-K3.
 #[test]
 fn fnd_k3_no_way_leads_past_the_gateway() {
-    try_all(3, GATEWAY, User::Same);
+    try_all(3, GATEWAY, RunBy::Same);
 }
 
 /// FND-K3: a plain user has no more ways out than root.
@@ -71,6 +71,6 @@ fn fnd_k3_no_way_leads_a_plain_user_out() {
         return;
     }
     for (column, settings) in [(1, WORKSPACE), (2, STRICT), (3, GATEWAY)] {
-        try_all(column, settings, User::Plain);
+        try_all(column, settings, RunBy::Plain);
     }
 }

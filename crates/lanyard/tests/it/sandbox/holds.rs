@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::kit::{Machine, User};
+use super::kit::{RunBy, SmallMachine};
 use crate::support::until;
 
 /// The tools of the session, its workspace, git and the agent's own state are there at every level.
@@ -18,7 +18,7 @@ fn an_agent_in_a_sandbox_can_do_its_work() {
         $L show $LANYARD_SESSION | head -1\n\
         echo done\n";
     for settings in ["sandbox = \"workspace\"", "sandbox = \"strict\"", "network = \"gateway\""] {
-        let machine = Machine::new(&format!("{settings}\n"), User::Same);
+        let machine = SmallMachine::new(&format!("{settings}\n"), RunBy::Same);
         let session = machine.session(&json!({}));
         let printed = machine.run(&session, &format!("exec 2>&1\n{script}"));
         assert!(printed.ends_with("done\n"), "{settings}\n{printed}");
@@ -32,11 +32,15 @@ fn an_agent_in_a_sandbox_can_do_its_work() {
 /// The record, `show` and the log say what holds.
 #[test]
 fn a_session_says_which_sandbox_holds() {
-    let machine = Machine::new("", User::Same);
+    let machine = SmallMachine::new("", RunBy::Same);
     let session = machine.session(&json!({ "sandbox": "strict", "network": "gateway" }));
     machine.run(&session, "echo hello");
     let held = machine.show(&session)["run"]["sandbox"].clone();
-    assert_eq!(held, json!({ "level": "strict", "mechanism": "bubblewrap", "network": "gateway" }));
+    let mut bare = held.clone();
+    let weaker = bare.as_object_mut().unwrap().remove("weaker").unwrap();
+    assert_eq!(bare, json!({ "level": "strict", "mechanism": "bubblewrap", "network": "gateway" }));
+    // The home folder has one of the two files of settings.
+    assert_eq!(weaker.as_array().unwrap().len(), 1, "{weaker}");
     let shown = machine.daemon.lanyard(&["show", &session]);
     let text = String::from_utf8(shown.stdout).unwrap();
     assert!(text.contains("strict by bubblewrap, network gateway only"), "{text}");
@@ -51,7 +55,7 @@ fn a_session_says_which_sandbox_holds() {
 /// A child is never in less of a sandbox than its parent, whatever it asks for.
 #[test]
 fn a_child_is_never_in_less_than_its_parent() {
-    let machine = Machine::new("", User::Same);
+    let machine = SmallMachine::new("", RunBy::Same);
     let parent = machine.session(&json!({ "sandbox": "workspace", "network": "gateway" }));
     let child = machine.session(&json!({ "parent": parent, "sandbox": "off", "network": "all" }));
     machine.run(&child, "echo hello");
@@ -69,7 +73,7 @@ fn a_child_is_never_in_less_than_its_parent() {
 /// A stop ends all of it, also what left its parent, its group and its environment.
 #[test]
 fn a_stop_ends_what_hides_from_it() {
-    let machine = Machine::new("sandbox = \"workspace\"\n", User::Same);
+    let machine = SmallMachine::new("sandbox = \"workspace\"\n", RunBy::Same);
     let session = machine.session(&json!({}));
     // Each line that the hidden process writes says that it lives.
     let hidden = "while :; do date +%s%N > $WORK/alive; sleep 0.05; done";
@@ -79,7 +83,7 @@ fn a_stop_ends_what_hides_from_it() {
     );
     let alive = machine.path("work/alive");
     assert!(until(|| alive.exists()), "it did not begin: {:#}", machine.show(&session));
-    let stopped = machine.post(&format!("/sessions/{session}/stop"), &json!({ "level": 3 }));
+    let stopped = machine.post(&format!("/sessions/{session}/stop"), &json!({ "now": true }));
     assert!(stopped.status < 300, "{}", stopped.text());
     machine.until(&session, |shown| shown["state"] == "stopped");
     std::fs::remove_file(&alive).unwrap();
@@ -91,7 +95,7 @@ fn a_stop_ends_what_hides_from_it() {
 /// The sandbox's network is none, and the agent reaches its tools all the same, also with the next daemon.
 #[test]
 fn an_agent_outlives_the_daemon_and_goes_on_in_its_sandbox() {
-    let mut machine = Machine::new("network = \"gateway\"\n", User::Same);
+    let mut machine = SmallMachine::new("network = \"gateway\"\n", RunBy::Same);
     let session = machine.session(&json!({}));
     machine.begin(
         &session,
@@ -112,8 +116,8 @@ fn an_agent_outlives_the_daemon_and_goes_on_in_its_sandbox() {
 /// A workspace that would show Lanyard's own files, and a machine that can give no sandbox, are refused by a code.
 #[test]
 fn what_cannot_be_given_is_refused() {
-    let machine = Machine::new("sandbox = \"workspace\"\n", User::Same);
-    let session = machine.session(&json!({ "workspace": machine.daemon.home().join("runs") }));
+    let machine = SmallMachine::new("sandbox = \"workspace\"\n", RunBy::Same);
+    let session = machine.session(&json!({ "workspace": machine.daemon.home() }));
     machine.begin(&session, "echo hello");
     machine.until(&session, |shown| shown["run"]["phase"] == "ended");
     let log = machine.daemon.log_after(&session, 0);
@@ -121,4 +125,37 @@ fn what_cannot_be_given_is_refused() {
     assert_eq!(ended["data"]["how"], json!({ "kind": "not_started", "code": "sandbox_impossible" }));
     let bad = machine.post("/sessions", &json!({ "agent": "claude", "network": ["http://a.org/"] }));
     assert_eq!((bad.status, bad.code().as_str()), (422, "sandbox_host_invalid"));
+}
+
+/// A list of hosts is all that can be reached, by name and port, through the proxy that the variables name.
+#[test]
+fn a_list_of_hosts_is_reached_and_nothing_else() {
+    let machine = SmallMachine::new("", RunBy::Same);
+    let list = [format!("127.0.0.1:{}", machine.port())];
+    let session = machine.session(&json!({ "network": list }));
+    let ask = "perl -MIO::Socket::INET -e '\
+        my ($proxy) = $ENV{HTTPS_PROXY} =~ m{^http://(.*)$}; \
+        my $s = IO::Socket::INET->new($proxy) or die; \
+        print $s \"$ARGV[0] HTTP/1.1\\r\\n\\r\\n\"; print scalar <$s>;'";
+    let script = format!(
+        "exec 2>&1\n{ask} \"CONNECT 127.0.0.1:$TPORT\"\n{ask} \"CONNECT 127.0.0.1:$DPORT\"\n\
+         {ask} \"CONNECT localhost:$TPORT\"\n{ask} \"GET http://127.0.0.1:$TPORT/\"\n\
+         perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(\"127.0.0.1:$ENV{{TPORT}}\") ? \"past\\n\" : \"not past\\n\"'\n\
+         $L show $LANYARD_SESSION | head -1\n"
+    );
+    let printed = machine.run(&session, &script);
+    let lines: Vec<&str> = printed.lines().map(str::trim_end).collect();
+    assert_eq!(
+        lines[..5],
+        [
+            "HTTP/1.1 200 Connection established",
+            "HTTP/1.1 403 Forbidden",
+            "HTTP/1.1 403 Forbidden",
+            "HTTP/1.1 405 Method Not Allowed",
+            "not past",
+        ],
+        "{printed}"
+    );
+    assert!(lines[5].contains(&session), "{printed}");
+    assert_eq!(machine.show(&session)["run"]["sandbox"]["network"], json!(list));
 }

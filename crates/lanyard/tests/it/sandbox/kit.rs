@@ -18,14 +18,14 @@ const NOBODY: u32 = 65_534;
 
 /// Who the daemon and its agents are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum User {
+pub(super) enum RunBy {
     /// Who runs the tests.
     Same,
     /// A plain user, where the tests are run by root.
     Plain,
 }
 
-pub(super) struct Machine {
+pub(super) struct SmallMachine {
     pub(super) daemon: Daemon,
     folder: tempfile::TempDir,
     tcp: TcpListener,
@@ -33,12 +33,12 @@ pub(super) struct Machine {
     _abstract: UnixListener,
 }
 
-impl Machine {
+impl SmallMachine {
     /// With the settings of the agent beside its command.
-    pub(super) fn new(settings: &str, user: User) -> Self {
+    pub(super) fn new(settings: &str, user: RunBy) -> Self {
         // A sandbox has a `/tmp` of its own, so what it hides is looked for elsewhere, where the user can get there.
         let target = env!("CARGO_TARGET_TMPDIR");
-        let base = if user == User::Same || is_open(Path::new(target)) { target } else { "/tmp" };
+        let base = if user == RunBy::Same || is_open(Path::new(target)) { target } else { "/tmp" };
         let folder = tempfile::Builder::new().prefix("lys").tempdir_in(base).unwrap();
         let at = |name: &str| folder.path().join(name);
         lay_out(folder.path());
@@ -50,13 +50,13 @@ impl Machine {
             .config(&config)
             .env("HOME", at("home").as_os_str())
             .env("SSH_AUTH_SOCK", at("agent.sock").as_os_str());
-        let setup = if user == User::Plain { setup.user(NOBODY) } else { setup };
+        let setup = if user == RunBy::Plain { setup.user(NOBODY) } else { setup };
         let mut daemon = Daemon::prepare_in(base, setup);
         let other = daemon.home().join("trees/other");
         std::fs::create_dir_all(&other).unwrap();
         std::fs::write(other.join("secret"), "of another session").unwrap();
         std::fs::set_permissions(daemon.home(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        if user == User::Plain {
+        if user == RunBy::Plain {
             let all = [folder.path(), daemon.folder()].map(Path::as_os_str);
             let owner = format!("{NOBODY}:{NOBODY}");
             assert!(Command::new("chown").args(["-R", &owner]).args(all).status().unwrap().success());
@@ -74,6 +74,11 @@ impl Machine {
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Where a program listens that is none of Lanyard's.
+    pub(super) fn port(&self) -> u16 {
+        self.tcp.local_addr().unwrap().port()
     }
 
     pub(super) fn work(&self) -> PathBuf {
