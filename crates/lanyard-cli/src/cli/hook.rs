@@ -227,6 +227,9 @@ fn install_all(context: &Context, project: bool) -> Result<(), Failure> {
     if failed { Err(Failure::Shown) } else { Ok(()) }
 }
 
+const STATUS_COLUMNS: [Column; 4] =
+    [Column::whole("AGENT"), Column::whole("PROGRAM"), Column::whole("HOOK"), Column::elastic("FILE", 20)];
+
 fn status(context: &Context, project: bool) -> Result<(), Failure> {
     let on_path = found();
     let mut rows = Vec::new();
@@ -247,18 +250,12 @@ fn status(context: &Context, project: bool) -> Result<(), Failure> {
         });
         return context.out.list(&items.collect::<Vec<_>>(), None);
     }
-    const COLUMNS: [Column; 4] = [
-        Column::whole("AGENT"),
-        Column::whole("PROGRAM"),
-        Column::whole("HOOK"),
-        Column::elastic("FILE", 20),
-    ];
     let cells = rows.iter().map(|(agent, found, hook, path, error)| {
         let found = if *found { "found" } else { "not found" };
         let shown = error.as_ref().unwrap_or(path);
         vec![(*agent).to_owned(), found.to_owned(), (*hook).to_owned(), one_line(shown)]
     });
-    context.out.data(&table(&COLUMNS, &cells.collect::<Vec<_>>(), context.out.columns))?;
+    context.out.data(&table(&STATUS_COLUMNS, &cells.collect::<Vec<_>>(), context.out.columns))?;
     if rows.iter().any(|(_, found, hook, ..)| *found && matches!(*hook, "absent" | "outdated")) {
         context.out.note("install what is missing with `lanyard hook install --all`");
     }
