@@ -135,10 +135,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
     let tokens = tokens(&operator, &store, &engine, config)?;
-    let (addresses, asked) = (
-        addresses(&home, address, &tokens, &options.config),
-        engine_of_agents(&engine, &hub, &notifications),
-    );
+    let asked = engine_of_agents(&engine, &hub, &notifications);
+    let addresses = addresses(&home, address, &tokens, &options.config);
     let (gateway, runs_wanted) = (Gateway::open(config, &home.dir).await, wanted::wanted(&*store)?);
     let parts = (asked.clone(), store.clone(), clock.clone(), runs.clone());
     let (adopted, agents) = Box::pin(desk.open(parts, addresses, checkpoints.clone())).await;
