@@ -82,8 +82,13 @@ export async function accessible(page: Page): Promise<void> {
 
 /** No finding of axe at all, of whatever weight, sizes of targets and the order of headings among them. */
 export async function spotless(page: Page): Promise<void> {
+  expect(await findings(page)).toEqual([])
+}
+
+/** What axe finds, each in a line. */
+export async function findings(page: Page): Promise<string[]> {
   const found = await new AxeBuilder({ page }).options({ rules: { 'target-size': { enabled: true } } }).analyze()
-  expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 300)).join(' | ')}`)).toEqual([])
+  return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 300)).join(' | ')}`)
 }
 
 /** Nothing sticks out to the side, once all is laid out. */

@@ -25,6 +25,7 @@ const PATTERNS: readonly [string, string][] = [
   ['/notifications', 'notifications'],
   ['/audit', 'audit'],
   ['/agents', 'agents'],
+  ['/settings', 'settings'],
 ]
 
 export function match(path: string): Route {

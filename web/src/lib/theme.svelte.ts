@@ -15,9 +15,19 @@ class Theme {
   }
 
   flip(): void {
-    this.chosen = this.dark ? 'light' : 'dark'
-    localStorage.setItem(KEY, this.chosen)
-    document.documentElement.dataset.theme = this.chosen
+    this.choose(this.dark ? 'light' : 'dark')
+  }
+
+  /** `null`: as the system has it. */
+  choose(theme: 'light' | 'dark' | null): void {
+    this.chosen = theme
+    if (theme === null) {
+      localStorage.removeItem(KEY)
+      delete document.documentElement.dataset.theme
+    } else {
+      localStorage.setItem(KEY, theme)
+      document.documentElement.dataset.theme = theme
+    }
   }
 }
 
