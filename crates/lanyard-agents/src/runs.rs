@@ -17,6 +17,7 @@
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
 mod folder;
+pub mod foreign;
 mod last_output;
 pub mod link;
 pub mod process;

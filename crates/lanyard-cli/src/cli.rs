@@ -198,6 +198,7 @@ enum Steer {
     #[command(hide = true)]
     Prompt(prompt::PromptArgs),
     Inbox(inbox::InboxArgs),
+    #[command(visible_alias = "adopt")]
     Resume(resume::ResumeArgs),
     #[command(alias = "gates")]
     Approvals(approvals::ApprovalsArgs),

@@ -98,4 +98,7 @@ pub struct GateAnswer {
 pub struct NewResume {
     /// What may be tried, in this order, when the process is gone; what the agent's settings say when left out.
     pub ways: Vec<ResumeWay>,
+    /// Although the agent's own program runs in the session's folder and may have the conversation open.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
 }

@@ -225,7 +225,9 @@ impl EventSink for Document<'_> {
     fn event(&mut self, event: &str, _: &Mark) -> Result<(), Failure> {
         let raw: Value = serde_json::from_str(event).unwrap_or_default();
         let past = raw["seq"].as_u64().is_some_and(|seq| seq <= self.known_seq);
-        if let Some(at) = raw["at"].as_str().and_then(|at| at.parse().ok()) {
+        // An imported event is shown at the time that the history of its agent gives.
+        let at = raw["cause"]["imported"]["at"].as_str().or(raw["at"].as_str());
+        if let Some(at) = at.and_then(|at| at.parse().ok()) {
             self.at = at;
         }
         for mut item in self.transcriber.read(&raw) {

@@ -36,11 +36,16 @@ A stopped session is brought back with a new run: its log, its workspace and the
 conversation are kept. On a terminal you are asked first; without one, say --yes. Calls of the run
 that was stopped stay refused. A session that completed or failed has ended: fork it instead.
 
+A session that its agent's own host ran, in a terminal for example, is adopted: when that program has
+ended, Lanyard goes on with the same conversation (`native`). While it may have the conversation
+open, resuming is refused; `lanyard adopt` is the same command.
+
 For a task, or its worker or session, the same worker comes back: still running, in the same
 session, or deployed again.
 
 Examples:
   lanyard resume fix-login
+  lanyard adopt 1b2c3d4e-0000-4000-8000-123456789abc
   lanyard resume task_01m7n5djg0fayvh8t5cxyjkdnf
   lanyard resume fix-login --prompt \"go on where you were\"
   lanyard resume fix-login --way native --way preamble
@@ -59,6 +64,9 @@ pub(super) struct ResumeArgs {
     /// A way to go on; may be given more than once, in order [default: the agent's settings]
     #[arg(long = "way", value_name = "WAY")]
     ways: Vec<Way>,
+    /// Although the agent's own program runs in the folder and may have the conversation open
+    #[arg(long)]
+    force: bool,
     /// Resume a stopped session without asking
     #[arg(long, short)]
     yes: bool,
@@ -96,7 +104,8 @@ impl ResumeArgs {
             context.out.note("nothing was changed");
             return Ok(());
         };
-        let body = NewResume { ways: self.ways.into_iter().map(ResumeWay::from).collect() };
+        let body =
+            NewResume { ways: self.ways.into_iter().map(ResumeWay::from).collect(), force: self.force };
         let asked = client.post_part::<Outcome>("resume", &target.route(&["resume"]), &body).await;
         drop(client);
         let outcome = match (asked, prompt) {

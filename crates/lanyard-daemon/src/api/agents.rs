@@ -1,23 +1,26 @@
 //! Which agents there are, whether one works, and having one there again.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path as PathOf, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use lanyard_api::agents::naming;
 use lanyard_api::agents::settings::DriverKind;
 use lanyard_api::types::{AgentCheck, AgentEntry, AgentList, AgentProblem, NewResume, Reason};
-use lanyard_core::session::{Command, DrivenBy, ResumeWay, State as SessionState};
+use lanyard_core::session::{Command, DrivenBy, IMPORTED, ResumeWay, State as SessionState};
 use lanyard_core::{Outcome, Session};
 
 use crate::api::App;
-use crate::api::context::{Change, Target, load, query};
+use crate::api::context::{Change, Target, load, missing, query};
 use crate::api::sessions::{command_on, not_rolling_back};
 use crate::problem::Problem;
 use lanyard_agents::agents::roster::{CheckOutcome, Listed};
 use lanyard_agents::agents::{COMPACT_WAIT, CompactionAnswer};
+use lanyard_agents::history::history_of;
+use lanyard_agents::runs::foreign;
 
 type Shared = State<Arc<App>>;
 
@@ -36,7 +39,7 @@ pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<AgentList>
 
 pub(super) async fn check(
     State(app): Shared,
-    Path(name): Path<String>,
+    PathOf(name): PathOf<String>,
     _: Change<Reason>,
 ) -> Result<Json<AgentCheck>, Problem> {
     let Some(checked) = app.agents.check(&name).await else {
@@ -55,6 +58,9 @@ pub(super) async fn resume(
     not_rolling_back(&app, target.0)?;
     let session = load(&app, target.0).await?.session;
     let command = resume_command(&app, &session, change.body.ways.clone())?;
+    if !change.body.force {
+        not_open_elsewhere(&app, &session, true).await?;
+    }
     command_on(&app, target, change, command, StatusCode::ACCEPTED).await
 }
 
@@ -77,6 +83,41 @@ pub(super) fn resume_command(app: &App, session: &Session, ways: Vec<ResumeWay>)
         ));
     }
     Ok(Command::Resume { ways, per_turn })
+}
+
+/// Refuses to continue a conversation that the agent's own program may have open: one that its own host ran so far, or
+/// that was imported and has no run yet. The program is looked for in the folder of the session.
+pub(super) async fn not_open_elsewhere(
+    app: &App,
+    session: &Session,
+    takes_over: bool,
+) -> Result<(), Problem> {
+    let foreign = match session.driver() {
+        DrivenBy::Host => takes_over,
+        DrivenBy::Lanyard | DrivenBy::Nobody => {
+            session.source == IMPORTED && session.run.is_none() && session.run_wanted.is_none()
+        }
+        DrivenBy::Parent => false,
+    };
+    let settings = session.hands.agent.as_deref().and_then(|agent| app.agents.settings(agent));
+    let kind = settings.as_ref().and_then(history_of);
+    let (true, Some(kind), Some(folder)) =
+        (foreign && session.native.is_some(), kind, session.workspace.clone())
+    else {
+        return Ok(());
+    };
+    let (program, place) = (kind.as_str(), folder.clone());
+    let found = tokio::task::spawn_blocking(move || {
+        let place = Path::new(&place);
+        foreign::foreign(program, &place.canonicalize().unwrap_or_else(|_| place.to_owned()))
+    });
+    let Some(pid) = found.await.map_err(|_| missing("process table"))? else { return Ok(()) };
+    Err(Problem::new(
+        StatusCode::CONFLICT,
+        "conversation_open_elsewhere",
+        format!("process {pid} runs {} in {folder} and may have this conversation open", kind.title()),
+        "end that process and repeat it; if it has another conversation open, use `lanyard resume --force`",
+    ))
 }
 
 /// Refuses a session whose agent the config does not have: Lanyard could not start one.

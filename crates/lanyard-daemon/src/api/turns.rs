@@ -15,7 +15,7 @@ use lanyard_core::{NoteId, Outcome, TurnId};
 use serde::Deserialize;
 
 use crate::api::App;
-use crate::api::agents::{can_be_run, can_take_turn};
+use crate::api::agents::{can_be_run, can_take_turn, not_open_elsewhere};
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::sessions::{command_on, marked, not_rolling_back};
 use crate::engine::{Ask, Request, Sending};
@@ -37,6 +37,7 @@ pub(super) async fn send(
     let NewTurn { prompt, client_turn_id, delivery, again, writer_epoch, memory, resume } = change.body;
     let session = load(&app, target.0).await?.session;
     if resume { can_be_run(&app, &session) } else { can_take_turn(&app, &session) }?;
+    not_open_elsewhere(&app, &session, resume).await?;
     if again && client_turn_id.is_none() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,

@@ -164,3 +164,62 @@ fn the_command_lists_imports_some_and_all_of_a_folder() {
     let log = ok(&stage.daemon.lanyard(&["log", session.trim()]));
     assert!(log.contains("imported from claude: 3 messages") && log.contains("It is open."), "{log}");
 }
+
+/// A program of this name that works in a folder and does nothing.
+struct Elsewhere(std::process::Child);
+
+impl Elsewhere {
+    fn start(folder: &Path, name: &str) -> Self {
+        let program = folder.join(name);
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        Self(std::process::Command::new(program).arg("1000").current_dir(folder).spawn().unwrap())
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// FND-R1: never two processes on one conversation.
+#[test]
+fn fnd_r1_a_conversation_is_adopted_once_its_own_program_has_ended() {
+    let (stage, _histories) = stage();
+    std::fs::write(stage.file(&format!("talk-{NATIVE}")), "one\n").unwrap();
+    let made = json!({ "agent": "a", "source": "external", "native": NATIVE, "aliases": [NATIVE], "workspace": stage.work() });
+    let mut talk = stage.talk_of(&made);
+    let program = Elsewhere::start(&stage.work(), "claude");
+    let pid = program.0.id().to_string();
+    assert_eq!(talk.post("resume", &json!({})).code(), "conversation_open_elsewhere");
+    let refused = talk.post("turns", &json!({ "prompt": "hello", "resume": true }));
+    assert_eq!((refused.status, refused.code()), (409, "conversation_open_elsewhere".to_owned()));
+    assert!(refused.text().contains(&pid), "{}", refused.text());
+    let told = stage.daemon.lanyard(&["adopt", NATIVE]);
+    assert!(!told.status.success() && String::from_utf8_lossy(&told.stderr).contains(&pid));
+    talk.catch_up();
+    assert_eq!(talk.runs(), 0);
+    drop(program);
+    let adopted = stage.daemon.lanyard(&["adopt", NATIVE]);
+    assert!(adopted.status.success(), "{}", String::from_utf8_lossy(&adopted.stderr));
+    let ready = talk.until("run.ready");
+    assert_eq!((&ready["data"]["continuity"], &ready["data"]["native"]), (&json!("native"), &json!(NATIVE)));
+    assert_eq!(talk.answer_to("hello"), "2 prompts");
+}
+
+#[test]
+fn an_imported_conversation_waits_for_its_own_program_unless_it_is_forced() {
+    let (stage, histories) = stage();
+    keep(histories.path(), NATIVE, &conversation(&stage.work()));
+    std::fs::write(stage.file(&format!("talk-{NATIVE}")), "one\n").unwrap();
+    let session = import(&stage, NATIVE).1["session"].as_str().unwrap().to_owned();
+    let program = Elsewhere::start(&stage.work(), "claude");
+    let mut talk = stage.follow(&session);
+    assert_eq!(talk.post("resume", &json!({})).code(), "conversation_open_elsewhere");
+    assert_eq!(talk.try_turn("hello").code(), "conversation_open_elsewhere");
+    assert_eq!(talk.post("resume", &json!({ "force": true })).status, 202);
+    talk.catch_up();
+    assert_eq!(talk.answer_to("hello"), "2 prompts");
+    drop(program);
+}
