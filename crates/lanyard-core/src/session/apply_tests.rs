@@ -1489,12 +1489,7 @@ fn imported() -> Event {
     .into()
 }
 
-fn change_samples() -> Vec<Event> {
-    let hands = |agent: &str| Hands {
-        agent: Some(agent.into()),
-        worker: Some(WorkerId::from_u128(1)),
-        owner: "ann".into(),
-    };
+fn created() -> Event {
     let created = Created {
         state: StateName::Custom,
         title: Some("t".into()),
@@ -1530,8 +1525,17 @@ fn change_samples() -> Vec<Event> {
             memory: MemoryPolicy::of(MemoryMode::Selective),
         },
     };
+    ChangeEvent::Created(Box::new(created)).into()
+}
+
+fn change_samples() -> Vec<Event> {
+    let hands = |agent: &str| Hands {
+        agent: Some(agent.into()),
+        worker: Some(WorkerId::from_u128(1)),
+        owner: "ann".into(),
+    };
     vec![
-        ChangeEvent::Created(Box::new(created)).into(),
+        created(),
         ChangeEvent::Linked { parent: session_id(2), previous: Some(session_id(3)) }.into(),
         ChangeEvent::ChildLinked { child: session_id(4), agent: Some("executor".into()) }.into(),
         ChangeEvent::ChildUnlinked { child: session_id(4) }.into(),
