@@ -198,8 +198,16 @@ pub(super) const AGENTS: [AgentPlaces; 4] = [
             StatePlace {
                 variable: Some(("XDG_CONFIG_HOME", "opencode")),
                 folder: ".config/opencode",
-                writes: false,
-                guard: &[],
+                // It installs packages there when it is started for the first time.
+                writes: true,
+                guard: &[
+                    "opencode.json",
+                    "opencode.jsonc",
+                    "package.json",
+                    "node_modules",
+                    "plugin",
+                    "plugins",
+                ],
             },
             StatePlace {
                 variable: Some(("XDG_DATA_HOME", "opencode")),
