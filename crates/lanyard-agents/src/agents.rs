@@ -15,8 +15,10 @@ mod confine;
 mod desk;
 mod driver;
 pub mod engine;
+mod exhausted;
 pub mod handover;
 mod judge;
+mod limits;
 mod opencode;
 mod pen;
 #[cfg(test)]
@@ -46,6 +48,7 @@ use crate::runs::Runs;
 use addresses::Addresses;
 use desk::Desk;
 use engine::AgentEngine;
+use exhausted::ExhaustedAccounts;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 use shared::Shared;
@@ -183,7 +186,9 @@ impl Agents {
         checkpoints: CheckpointStore,
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
         let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
-        let shared = Shared { engine, store, clock, runs, settings, mirrors, addresses, checkpoints };
+        let exhausted = ExhaustedAccounts::open(runs.beside(exhausted::FILE));
+        let shared =
+            Shared { engine, store, clock, runs, settings, mirrors, addresses, checkpoints, exhausted };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
         let adopted = Box::pin(recover::recover(&mut desk)).await;
         (adopted, tokio::spawn(desk.run()))

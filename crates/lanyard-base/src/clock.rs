@@ -100,6 +100,13 @@ impl Clock {
         Timestamp::from_millis(state.latest)
     }
 
+    /// The wall clock as it is: for times that others tell, never for times that are recorded.
+    #[must_use]
+    pub fn wall(&self) -> Timestamp {
+        let wall = read(&self.source).map(|(wall, _)| wall);
+        Timestamp::from_millis(wall.unwrap_or_else(|| self.lock().latest))
+    }
+
     /// How long ago `since` really was, leaving out what the wall clock was set forward by in between.
     #[must_use]
     pub fn elapsed_ms(&self, since: Timestamp) -> u64 {

@@ -22,6 +22,7 @@ mod halt;
 mod inbox;
 mod intercept;
 mod intervention;
+mod limit;
 mod message;
 mod observe;
 mod observe_run;
@@ -52,6 +53,8 @@ mod directive_tests;
 mod inbox_tests;
 #[cfg(test)]
 mod ladder_tests;
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod operator_tests;
 #[cfg(test)]
@@ -85,6 +88,9 @@ pub use halt::{held, starts_run, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{DEADLINE_PASSED, call_begins, call_ends, call_passed, next_due};
 pub use intervention::{Intervention, may_converse};
+pub use limit::{
+    AskReason, Limit, LimitHold, LimitKind, LimitRules, LimitSeen, LimitWait, TurnLeg, Waited, hold,
+};
 pub use message::MessageBreaks;
 pub use observe::observe;
 pub use operator::{EndedTurn, OperatorState, SeenMark, TurnEnd};

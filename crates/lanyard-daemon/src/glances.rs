@@ -147,10 +147,12 @@ impl GlanceFold {
                 self.call = None;
                 self.glance.call = None;
             }
-            Event::Turn(TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. }) => {
+            Event::Turn(
+                TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. } | TurnEvent::Waiting { .. },
+            ) => {
                 self.returned(None, false);
             }
-            Event::Turn(TurnEvent::CancelRequested { .. })
+            Event::Turn(TurnEvent::CancelRequested { .. } | TurnEvent::Continued { .. })
             | Event::Change(_)
             | Event::Inbox(_)
             | Event::Context(_)

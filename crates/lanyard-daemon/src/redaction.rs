@@ -21,8 +21,12 @@ pub(crate) fn given(config: &Config) -> Vec<(String, String)> {
         McpSettings::Stdio(program) => Some(&program.env),
         McpSettings::Http(_) => None,
     });
+    let accounts = || config.agents.values().flat_map(|agent| &agent.accounts);
     let given = given.chain(config.agents.values().map(|agent| &agent.env));
-    given.flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
+    let given = given.chain(accounts().map(|account| &account.env)).flatten();
+    // The values of files are looked for as they are now; one that cannot be read is found out when it is used.
+    let files = accounts().flat_map(|account| account.files().collect::<Vec<_>>());
+    given.map(|(name, value)| (name.clone(), value.clone())).chain(files).collect()
 }
 
 /// Looks for what agents could tell: the variables they inherit and those that a config gives or gave them.
@@ -108,11 +112,15 @@ pub(crate) fn redact(redactor: &Redactor, envelope: &mut Envelope) -> Result<u64
 /// Lanyard's own tokens, which no agent needs.
 fn scope(event: &Event) -> RedactionScope {
     match event {
-        Event::Turn(TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. })
+        Event::Turn(
+            TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. } | TurnEvent::Waiting { .. },
+        )
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_) => RedactionScope::All,
-        Event::Turn(TurnEvent::Started { .. } | TurnEvent::CancelRequested { .. })
+        Event::Turn(
+            TurnEvent::Started { .. } | TurnEvent::CancelRequested { .. } | TurnEvent::Continued { .. },
+        )
         | Event::Change(_)
         | Event::Inbox(_)
         | Event::Context(_)

@@ -2,13 +2,14 @@
 import type { Attention, Lifecycle } from './api/types'
 import type { Tone } from './states'
 
-export type OperatorState = 'working' | 'needs_answer' | 'ready_for_review' | 'failed' | 'idle' | 'done'
+export type OperatorState = 'working' | 'needs_answer' | 'waiting_for_limit' | 'ready_for_review' | 'failed' | 'idle' | 'done'
 
 export const OPERATOR_STATES: Record<OperatorState, { label: string; tone: Tone }> = {
   needs_answer: { label: 'Needs answer', tone: 'warn' },
   failed: { label: 'Failed', tone: 'bad' },
   ready_for_review: { label: 'Ready for review', tone: 'violet' },
   working: { label: 'Working', tone: 'ok' },
+  waiting_for_limit: { label: 'Waiting for limit', tone: 'warn' },
   idle: { label: 'Idle', tone: 'plain' },
   done: { label: 'Done', tone: 'plain' },
 }
@@ -24,7 +25,7 @@ export interface Operated {
 
 
 /** What waits for a decision. */
-const ANSWERED: readonly Attention[] = ['gate', 'uncertain', 'inbox_paused']
+const ANSWERED: readonly Attention[] = ['gate', 'limit_reached', 'uncertain', 'inbox_paused']
 
 export function operatorState(of: Operated): OperatorState {
   if (of.operator_state !== undefined && of.operator_state in OPERATOR_STATES) return of.operator_state

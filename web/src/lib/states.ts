@@ -23,6 +23,7 @@ export type TurnEnd = 'turn_finished' | 'turn_failed' | 'turn_refused' | 'agent_
 export const ATTENTION: Record<Attention | TurnEnd, { label: string; tone: Tone }> = {
   gate: { label: 'waits for approval', tone: 'warn' },
   suspected_orphan: { label: 'suspected orphan', tone: 'bad' },
+  limit_reached: { label: 'limit reached', tone: 'warn' },
   uncertain: { label: 'cut off, uncertain', tone: 'bad' },
   agent_crashed: { label: 'agent crashed', tone: 'bad' },
   failed: { label: 'failed', tone: 'bad' },

@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 use crate::agents::driver::{
     Action, Actions, Answer, Begin, CallError, Child, Driver, Opened, Setting, TurnEnd,
 };
+use crate::agents::limits::LimitSign;
 use rpc::Message;
 use update::Tool;
 
@@ -124,7 +125,7 @@ impl Acp {
         driver
     }
 
-    fn failed(&mut self, id: &Value, message: String, out: &mut Actions) {
+    fn failed(&mut self, id: &Value, message: String, limit: Option<LimitSign>, out: &mut Actions) {
         match id.as_str() {
             Some(INIT) => broken(out, "handshake_failed", message),
             Some(OPEN) => {
@@ -135,7 +136,10 @@ impl Acp {
                 broken(out, code, message);
             }
             Some(MODE) => broken(out, "mode_refused", message),
-            Some(text) => self.prompt_over(text, TurnEnd::Failed(message), out),
+            Some(text) => {
+                let end = limit.map_or(TurnEnd::Failed(message), TurnEnd::Limited);
+                self.prompt_over(text, end, out);
+            }
             None => out.push(Action::Odd { what: format!("an error nobody asked for: {message}") }),
         }
     }
@@ -314,7 +318,7 @@ impl Driver for Acp {
             Ok(Message::Request { id, method, params }) => self.asked(&id, &method, params, out),
             Ok(Message::Notification { method, params }) => self.told(&method, params, out),
             Ok(Message::Result { id, result }) => self.answered(&id, result, out),
-            Ok(Message::Error { id, message }) => self.failed(&id, message, out),
+            Ok(Message::Error { id, message, limit }) => self.failed(&id, message, limit, out),
             Err(what) => out.push(Action::Odd { what: format!("the agent wrote {what}") }),
         }
     }

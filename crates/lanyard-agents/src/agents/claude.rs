@@ -209,6 +209,7 @@ impl ClaudeCode {
         };
         let what = match end {
             TurnEnd::Failed(what) | TurnEnd::Limit(what) | TurnEnd::Noted(_, what) => what,
+            TurnEnd::Limited(limit) => limit.text,
             TurnEnd::Done(_) | TurnEnd::Cancelled => "Claude Code ended before it greeted".to_owned(),
         };
         out.push(Action::Broken { code, what });

@@ -138,7 +138,7 @@ impl CommandDriver {
     }
 
     fn finish(&mut self, end: TurnEnd, out: &mut Actions) {
-        let killed = self.cancelled && matches!(end, TurnEnd::Failed(_));
+        let killed = self.cancelled && matches!(end, TurnEnd::Failed(_) | TurnEnd::Limited(_));
         let end = if killed { TurnEnd::Cancelled } else { end };
         self.end = End::Told;
         out.push(Action::Finished { native: None, turn: self.turn, end });

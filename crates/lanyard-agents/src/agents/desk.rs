@@ -144,7 +144,8 @@ impl Desk {
         if let Some(ways) = left.again
             && !self.runners.contains_key(&session)
         {
-            let turn = self.shared.session(session).await.and_then(|held| held.turn).map(|turn| turn.id);
+            let turn = self.shared.session(session).await.and_then(|held| held.turn);
+            let turn = turn.filter(|turn| !turn.is_waiting()).map(|turn| turn.prompt_id());
             self.begin(session, turn, Some(ways));
         }
         for wish in left.orders {

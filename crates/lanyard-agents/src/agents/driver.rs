@@ -14,6 +14,8 @@ use lanyard_core::session::{AgentInfo, Capabilities, GateOption, Question, Signa
 use lanyard_core::text::content_hash;
 use serde_json::Value;
 
+use super::limits::LimitSign;
+
 /// An agent's own protocol.
 pub(crate) trait Driver: Send + Sync {
     /// The first words. Called once, before anything else.
@@ -170,6 +172,8 @@ pub(crate) enum TurnEnd {
     Limit(String),
     /// It failed, in its own words.
     Failed(String),
+    /// A limit of its provider ended it: it may go on later.
+    Limited(LimitSign),
 }
 
 /// How a question was answered.

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::driver::{
     Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TurnEnd, error_seen,
 };
+use super::limits;
 
 /// Key and id of the order that opens the conversation.
 const OPEN: &str = "open";
@@ -191,6 +192,9 @@ fn end_in(note: &Value) -> TurnEnd {
     match error["name"].as_str() {
         Some("MessageAbortedError") => TurnEnd::Cancelled,
         Some("MessageOutputLengthError") => TurnEnd::Limit(text()),
-        Some(_) | None => TurnEnd::Failed(text()),
+        Some(_) | None => match limits::in_error(error, &text()) {
+            Some(limit) => TurnEnd::Limited(limit),
+            None => TurnEnd::Failed(text()),
+        },
     }
 }

@@ -133,7 +133,7 @@ async fn go_on(desk: &mut Desk, ours: Ours, known: &KnownRun, link: Link) -> Opt
     desk.employ(id, sender, async move {
         runner.recall().await;
         runner.catch_up(&ours.session).await;
-        runner.run().await
+        Box::pin(runner.run()).await
     });
     Some(id)
 }
@@ -160,7 +160,7 @@ async fn read_rest(desk: &mut Desk, ours: Ours, known: &KnownRun, exit: Exit) ->
     let id = ours.session.id;
     desk.employ(id, sender, async move {
         runner.catch_up(&ours.session).await;
-        runner.run().await
+        Box::pin(runner.run()).await
     });
     Some(id)
 }

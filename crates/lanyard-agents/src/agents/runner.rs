@@ -7,6 +7,7 @@ mod budget;
 mod clear;
 mod course;
 mod end;
+mod limited;
 mod order;
 mod spent;
 mod start;
@@ -46,6 +47,9 @@ pub(super) const ORDERS_MAX: usize = 256;
 pub(super) struct Runner {
     shared: Arc<Shared>,
     session: SessionId,
+    agent: String,
+    /// The account that the run was started with.
+    account: Option<String>,
     settings: AgentSettings,
     workspace: PathBuf,
     run: RunId,
@@ -118,7 +122,10 @@ pub(super) struct Left {
 
 #[derive(Debug)]
 struct Turn {
+    /// The prompt that the agent was given.
     id: TurnId,
+    /// The turn that the prompt is part of.
+    of: TurnId,
     deadline: Option<Instant>,
     budget_at: Option<Instant>,
     /// When most of its time is spent; nothing once people were told of its budget.

@@ -5,13 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_api::agents::accounts::AccountChoice;
+use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
-use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
+use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId, Timestamp};
 use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Filter, Store, StoreError};
 
 use crate::agents::addresses::Addresses;
 use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure};
+use crate::agents::exhausted::ExhaustedAccounts;
 use crate::agents::runner::process_of;
 use crate::runs::Runs;
 use lanyard_base::clock::Clock;
@@ -38,6 +41,8 @@ pub(super) struct Shared {
     pub(super) addresses: Addresses,
     /// Where workspaces are kept as they were.
     pub(super) checkpoints: CheckpointStore,
+    /// Accounts that have reached their limit.
+    pub(super) exhausted: ExhaustedAccounts,
 }
 
 /// What a turn's first event says of its prompt.
@@ -121,6 +126,17 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// The account for the next prompt of a conversation that is held by an account, or by none yet.
+    pub(super) fn account(
+        &self,
+        agent: &str,
+        settings: &AgentSettings,
+        held: Option<&str>,
+        now: Timestamp,
+    ) -> AccountChoice {
+        settings.choose_account(held, |account| self.exhausted.until(agent, account, now))
     }
 
     /// Ends a run that no runner looks after, and tells its session once nothing of it lives.

@@ -67,7 +67,15 @@ pub async fn revive(
 
 async fn give_up(WantedRun { session, agent, .. }: WantedRun, engine: &dyn AgentEngine, run: RunId) {
     let driver = "none".to_owned();
-    let begun = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false, sandbox: None };
+    let begun = Signal::RunStarted {
+        run,
+        agent,
+        driver,
+        mirrored: false,
+        steers: false,
+        sandbox: None,
+        account: None,
+    };
     let (how, reason) = (
         RunEnd::NotStarted { code: "halted".to_owned() },
         Some("halted: an operator halted all work".to_owned()),

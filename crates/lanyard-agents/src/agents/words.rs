@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use lanyard_core::session::{
-    Continuity, Envelope, Event, MessageBreaks, Note, NoteStatus, Role, TranscriptEvent, TurnEvent,
+    ActiveTurn, Continuity, Envelope, Event, MessageBreaks, Note, NoteStatus, Role, TranscriptEvent,
+    TurnEvent,
 };
 
 /// Characters of a transcript that is given back whole; a longer one is not.
@@ -50,6 +51,18 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
     }
     whole.push_str(text);
     whole
+}
+
+/// The words of a turn's prompt. After a limit an agent that worked in the turn is told to continue, not given its request
+/// again; one that did nothing gets the request as it was. `knows` is whether the agent has the conversation.
+pub(super) fn of_leg(active: &ActiveTurn, request: String, knows: bool) -> String {
+    let Some(leg) = active.leg.as_ref().filter(|_| active.worked) else { return request };
+    let what = leg.limit.kind.label();
+    let on = format!(
+        "Your turn was interrupted by the provider's {what}. It is over. Continue where you stopped, and do not repeat \
+         steps that are already done."
+    );
+    if knows { on } else { format!("{on}\n\nThe request was:\n{request}") }
 }
 
 /// The conversation that a past belongs to.

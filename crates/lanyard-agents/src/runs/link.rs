@@ -53,6 +53,12 @@ impl Runs {
     }
 
     /// Every run that has a folder.
+    /// A file beside the folders of the runs.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root.with_file_name(name)
+    }
+
     pub fn list(&self) -> io::Result<Vec<KnownRun>> {
         let entries = match std::fs::read_dir(&self.root) {
             Ok(entries) => entries,

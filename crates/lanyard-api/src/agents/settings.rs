@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lanyard_core::session::{NetworkReach, ResumeWay, SandboxLevel, SandboxRule};
+use lanyard_core::session::{LimitRules, NetworkReach, ResumeWay, SandboxLevel, SandboxRule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::accounts::{Account, AccountPolicy};
 
 /// How one agent is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +68,19 @@ pub struct AgentSettings {
     /// Folders of the sandbox besides those of the workspace and the agent's own state.
     #[serde(default, skip_serializing_if = "SandboxFolders::is_empty")]
     pub sandbox_folders: SandboxFolders,
+    /// What a turn does that meets a usage limit or an error of the provider.
+    #[serde(default)]
+    pub limits: LimitRules,
+    /// Accounts, the preferred one first. Each is a set of variables for the agent's process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<Account>,
+    /// What happens when the limit of an account is reached.
+    #[serde(default)]
+    pub account_policy: AccountPolicy,
+    /// Whether the agent keeps its conversations on this machine, so that they can go on with another account. By default
+    /// what is known of the driver: true for `claude`, `codex` and `opencode`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_history: Option<bool>,
     /// MCP servers offered to this agent, beside those of `[mcp]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpSettings>,
@@ -418,6 +433,10 @@ impl AgentSettings {
             sandbox: SandboxLevel::Off,
             network: NetworkReach::All,
             sandbox_folders: SandboxFolders::default(),
+            limits: LimitRules::default(),
+            accounts: Vec::new(),
+            account_policy: AccountPolicy::default(),
+            local_history: None,
             mcp: BTreeMap::new(),
             client_files: None,
             per_turn: None,

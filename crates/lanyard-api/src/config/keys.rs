@@ -50,6 +50,8 @@ client_files = "write"
 sandbox = "workspace"
 network = ["x"]
 sandbox_folders = { read = ["x"], write = ["x"] }
+accounts = [{ name = "x" }]
+local_history = true
 per_turn = { first = ["x"] }
 [agents.NAME.mcp.NAME]
 command = ["x"]

@@ -307,7 +307,9 @@ impl EditorSession {
                 }
                 return;
             }
-            TurnEvent::CancelRequested { .. } => return,
+            TurnEvent::CancelRequested { .. } | TurnEvent::Waiting { .. } | TurnEvent::Continued { .. } => {
+                return;
+            }
             TurnEvent::Finished { turn, outcome, reason, .. } => {
                 (turn, finished(*outcome, reason.as_deref()))
             }

@@ -406,7 +406,7 @@ fn line(mut event: Value, note: Value) -> Value {
 }
 
 fn idle(session: &str, turn: Option<&str>, error: Option<&Value>, aborted: bool) -> Value {
-    let error = error.map(|error| json!({"name": error["name"], "message": error["data"]["message"]}));
+    let error = error.map(told_error);
     line(
         json!({"type": "session.idle", "properties": {"sessionID": session}}),
         json!({"turn": turn, "error": error, "aborted": aborted}),
@@ -416,6 +416,19 @@ fn idle(session: &str, turn: Option<&str>, error: Option<&Value>, aborted: bool)
 fn unasked(ask: &Ask, request: &str, reply: &str) -> Value {
     let kind = if ask.question { "question.replied" } else { "permission.replied" };
     json!({"type": kind, "properties": {"sessionID": ask.session, "requestID": request, "reply": reply}})
+}
+
+/// An error without what only OpenCode needs. A status and a pause say whether it is a limit of the provider.
+fn told_error(error: &Value) -> Value {
+    let mut told = json!({"name": error["name"], "message": error["data"]["message"]});
+    let (status, pause) = (&error["data"]["statusCode"], &error["data"]["responseHeaders"]["retry-after"]);
+    if status.is_number() {
+        told["statusCode"] = status.clone();
+    }
+    if pause.is_string() {
+        told["retryAfter"] = pause.clone();
+    }
+    told
 }
 
 fn is_abort(error: Option<&Value>) -> bool {

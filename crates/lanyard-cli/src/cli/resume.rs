@@ -32,6 +32,8 @@ Says how the conversation goes on: `exact` (the same process), `native` (the age
 resume), `replayed` (the transcript goes with the next prompt), `preamble` (a summary does), or
 `lost`. Never a silent new conversation: if no way works, it ends with 1 and says why.
 
+A turn that waits for a usage limit goes on now instead of at the reset.
+
 A stopped session is brought back with a new run: its log, its workspace and the agent's own
 conversation are kept. On a terminal you are asked first; without one, say --yes. Calls of the run
 that was stopped stay refused. A session that completed or failed has ended: fork it instead.
@@ -93,6 +95,9 @@ impl ResumeArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut prompt = self.prompt.clone().map(text_or_stdin).transpose()?;
         let mut client = context.client().await?;
+        if let Some(outcome) = self.sent_on(&mut client).await? {
+            return sent_on(context, &outcome, &self.target, prompt).await;
+        }
         if let Some(any) = with_a_task(&mut client, &self.target).await? {
             if !self.ways.is_empty() {
                 let advice = "leave out --way: its worker comes back as its agent's settings say";
@@ -144,6 +149,18 @@ impl ResumeArgs {
         }
     }
 
+    /// Sends a turn on that waits for a limit, where there is one.
+    async fn sent_on(&self, client: &mut Client<'_>) -> Result<Option<Outcome>, Failure> {
+        let route = self.target.route(&[]);
+        let view = client.get::<SessionView>(&route).await.ok();
+        let waits = view.and_then(|view| view.active_turn).is_some_and(|turn| turn.wait.is_some());
+        if !waits {
+            return Ok(None);
+        }
+        let body = NewResume { ways: Vec::new() };
+        client.post_part("resume", &self.target.route(&["resume"]), &body).await.map(Some)
+    }
+
     /// The session to resume: a stopped one by its id, once the user agreed; otherwise none.
     async fn confirmed(&self, context: &Context, client: &mut Client<'_>) -> Result<Option<Target>, Failure> {
         if self.yes {
@@ -172,6 +189,23 @@ impl ResumeArgs {
 fn stopped_by(view: &SessionView) -> String {
     let by = view.stop.as_ref().map_or_else(String::new, |stop| format!(" by {}", one_line(&stop.by.name)));
     format!("stopped{by} at {}", stamp(view.since))
+}
+
+/// The turn of a session goes on after a limit.
+async fn sent_on(
+    context: &Context,
+    outcome: &Outcome,
+    target: &Target,
+    prompt: Option<String>,
+) -> Result<(), Failure> {
+    if let Some(prompt) = prompt {
+        return send(context, target, prompt, false).await;
+    }
+    if context.out.is_json() {
+        return context.out.json(outcome);
+    }
+    context.out.note("the turn goes on now");
+    Ok(())
 }
 
 /// A session that is live again although no process was started for it.

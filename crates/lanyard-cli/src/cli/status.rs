@@ -48,7 +48,7 @@ struct Overview {
 /// A session or flow, and the command that comes next.
 #[derive(Debug, Serialize)]
 struct Attended {
-    /// `approval`, `needs_answer`, `failed`, `ready_for_review` or `working`.
+    /// `approval`, `needs_answer`, `failed`, `ready_for_review`, `working` or `waiting_for_limit`.
     kind: &'static str,
     /// The id of the session or flow.
     id: String,
@@ -69,7 +69,8 @@ impl StatusArgs {
         };
         let status: DaemonStatus = client.get(&Route::to(&["status"])).await?;
         let needs = needs(&mut client).await?;
-        let running = sessions(&mut client, OperatorState::Working).await?;
+        let mut running = sessions(&mut client, OperatorState::Working).await?;
+        running.extend(sessions(&mut client, OperatorState::WaitingForLimit).await?);
         let overview = Overview { status, needs, running };
         if context.out.is_json() {
             return context.out.json(&overview);
@@ -128,13 +129,15 @@ async fn sessions(client: &mut Client<'_>, state: OperatorState) -> Result<Vec<A
             OperatorState::Failed | OperatorState::ReadyForReview => format!("lanyard log {id} --since turn"),
             OperatorState::Working
             | OperatorState::NeedsAnswer
+            | OperatorState::WaitingForLimit
             | OperatorState::Idle
             | OperatorState::Done => {
                 format!("lanyard attach {id}")
             }
         };
         let name = named(row.agent.as_deref(), row.title.as_deref());
-        Attended { kind: state.as_str(), id, name, asks: None, since: row.last_activity_at, command }
+        let asks = row.pending.limit_until.map(|until| format!("goes on at {until}"));
+        Attended { kind: state.as_str(), id, name, asks, since: row.last_activity_at, command }
     };
     Ok(page.sessions.iter().map(|session| attended(&session.row)).collect())
 }
@@ -158,6 +161,7 @@ fn page(overview: &Overview, max: Option<usize>) -> String {
         ("failed", "failed", counted(OperatorState::Failed)),
         ("ready_for_review", "ready for review", counted(OperatorState::ReadyForReview)),
         ("working", "running", counted(OperatorState::Working)),
+        ("waiting_for_limit", "waiting for a limit", counted(OperatorState::WaitingForLimit)),
     ];
     for (kind, heading, total) in chapters {
         let all: Vec<&Attended> =

@@ -203,7 +203,9 @@ impl Watch<'_> {
                 }
                 return false;
             }
-            TurnEvent::CancelRequested { .. } => return false,
+            TurnEvent::CancelRequested { .. } | TurnEvent::Waiting { .. } | TurnEvent::Continued { .. } => {
+                return false;
+            }
             TurnEvent::Finished { turn, outcome, .. } => (turn, finished(*outcome)),
             TurnEvent::Interrupted { turn, cause, .. } => (turn, interrupted(*cause)),
         };

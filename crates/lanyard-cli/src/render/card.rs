@@ -6,7 +6,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::session::{Language, NoteStatus, Run, RunPhase, SessionView, StateName};
 use lanyard_core::text::dollars;
 
-use crate::render::event::{driven_by, stop_level};
+use crate::render::event::{driven_by, limit_wait, stop_level};
 use crate::render::memory::brief;
 use crate::render::session::state;
 use crate::render::text::{count, one_line, pad, quoted};
@@ -110,6 +110,10 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
         let cancel = if turn.cancel_requested { ", cancel requested" } else { "" };
         let name = turn.client_turn_id.as_ref().map(|name| format!(" {}", quoted(name))).unwrap_or_default();
         card.line("turn", format!("{}{name} {}{cancel}", turn.id, lasting(now, turn.started_at)));
+        if let Some(wait) = &turn.wait {
+            card.line("waits for", limit_wait(&wait.limit, wait.until, wait.asks));
+            card.line("", "send it on now with `lanyard resume`, give it up with `lanyard cancel`");
+        }
     }
     card.lines(
         "seen",

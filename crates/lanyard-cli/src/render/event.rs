@@ -1,13 +1,13 @@
 //! An event in one line: where it stands, when it was, what it is, and in a few words what it says.
 
-use lanyard_core::ActorKind;
 use lanyard_core::session::{
-    ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy, Ending,
-    Envelope, Event, GateEvent, Hands, Import, InboxEvent, Opening, Pen, PlanEntryState, Receipt,
-    ReleaseReason, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope,
+    AskReason, ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy,
+    Ending, Envelope, Event, GateEvent, Hands, Import, InboxEvent, Limit, Opening, Pen, PlanEntryState,
+    Receipt, ReleaseReason, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope,
     TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
 };
 use lanyard_core::text::dollars;
+use lanyard_core::{ActorKind, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -168,6 +168,14 @@ fn turn(event: &TurnEvent) -> String {
         TurnEvent::CancelRequested { reason, forced, .. } => {
             because(if *forced { "again, not waiting for the agent" } else { "" }, reason.as_ref())
         }
+        TurnEvent::Waiting { limit, until, asks, .. } => limit_wait(limit, *until, *asks),
+        TurnEvent::Continued { asked, .. } => {
+            if *asked {
+                "a person said so".to_owned()
+            } else {
+                String::new()
+            }
+        }
         TurnEvent::Finished { outcome, reason, .. } => {
             let outcome = match outcome {
                 TurnOutcome::Completed => "completed",
@@ -182,6 +190,18 @@ fn turn(event: &TurnEvent) -> String {
             words([told, ended(receipt), left(receipt)])
         }
     }
+}
+
+/// A wait for a limit: `usage limit of `work`, until 2026-11-15T09:00:00.000Z: …`.
+pub(crate) fn limit_wait(limit: &Limit, until: Option<Timestamp>, asks: Option<AskReason>) -> String {
+    let account = limit.account.as_deref().map(|account| format!(" of `{}`", one_line(account)));
+    let when = match (until, asks) {
+        (Some(until), _) => format!("until {until}"),
+        (None, Some(asks)) => format!("until a person says so, because {}", asks.sentence()),
+        (None, None) => "until a person says so".to_owned(),
+    };
+    let (kind, words) = (limit.kind.label(), one_line(&limit.text));
+    format!("{kind}{}, {when}: {words}", account.unwrap_or_default())
 }
 
 fn inbox(event: &InboxEvent) -> String {
@@ -317,7 +337,7 @@ fn control(event: &ControlEvent) -> String {
 
 fn run(event: &RunEvent) -> String {
     match event {
-        RunEvent::Started { number, agent, driver, mirrored, sandbox, .. } => words([
+        RunEvent::Started { number, agent, driver, mirrored, sandbox, account, .. } => words([
             format!("run {number} of {}", one_line(agent)),
             format!("driver {}", one_line(driver)),
             if *mirrored { "inside its parent's process".to_owned() } else { String::new() },
@@ -325,6 +345,7 @@ fn run(event: &RunEvent) -> String {
                 .as_ref()
                 .map(|held| format!("sandbox {}", one_line(&held.in_words())))
                 .unwrap_or_default(),
+            account.as_deref().map(|account| format!("account {}", one_line(account))).unwrap_or_default(),
         ]),
         RunEvent::Ready(ready) => words([
             one_line(&ready.info.name),

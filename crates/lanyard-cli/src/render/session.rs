@@ -1,5 +1,7 @@
 //! How a session is named and described in one line, in listings, trees and questions.
 
+use std::fmt::Write as _;
+
 use lanyard_core::Timestamp;
 use lanyard_core::journal::Row;
 use lanyard_core::session::{Attention, InterruptCause, StateName, Status};
@@ -25,11 +27,16 @@ fn state_of(row: &Row) -> String {
     if row.archived {
         text.push_str(", archived");
     }
+    if let Some(until) = row.pending.limit_until {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", limit until {until}");
+    }
     // A stop shows in the state already.
     for reason in row.attention.iter().filter(|reason| **reason != Attention::Stopping) {
         text.push_str(match reason {
             Attention::Gate => ", approval",
             Attention::SuspectedOrphan => ", silent",
+            Attention::LimitReached => ", limit reached",
             Attention::Uncertain => ", uncertain",
             Attention::AgentCrashed => ", agent crashed",
             Attention::TurnFailed => ", turn failed",

@@ -13,7 +13,7 @@ use lanyard_core::{GateId, Timestamp, TurnId};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::render::event::DAMAGED;
+use crate::render::event::{DAMAGED, limit_wait};
 use crate::render::text::{count, fit, one_line, quoted};
 use crate::render::time::span;
 use crate::render::tool::{ToolReturn, ToolUse};
@@ -177,6 +177,13 @@ impl Transcriber {
                 Some(TranscriptItem::Loud("cancelled again, not waiting for the agent".to_owned()))
             }
             TurnEvent::CancelRequested { .. } => Some(TranscriptItem::Loud("cancel requested".to_owned())),
+            TurnEvent::Waiting { limit, until, asks, .. } => {
+                Some(TranscriptItem::Loud(format!("waits: {}", limit_wait(limit, *until, *asks))))
+            }
+            TurnEvent::Continued { asked: true, .. } => {
+                Some(TranscriptItem::Note(format!("sent on by {who}")))
+            }
+            TurnEvent::Continued { .. } => Some(TranscriptItem::Note("goes on after the limit".to_owned())),
             TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. } => {
                 let completed = matches!(event, TurnEvent::Finished { outcome: TurnOutcome::Completed, .. });
                 let took_ms = self.began.take().map(|began| at.millis_since(began));
@@ -254,7 +261,10 @@ pub(crate) fn turn_end(event: &TurnEvent, took_ms: Option<u64>) -> Option<String
             | InterruptCause::HostLost
             | InterruptCause::Limit => (format!("interrupted by {}", cause.as_str()), reason.as_deref()),
         },
-        TurnEvent::Started { .. } | TurnEvent::CancelRequested { .. } => return None,
+        TurnEvent::Started { .. }
+        | TurnEvent::CancelRequested { .. }
+        | TurnEvent::Waiting { .. }
+        | TurnEvent::Continued { .. } => return None,
     };
     let took = took_ms.map(|ms| format!(" after {}", span(ms))).unwrap_or_default();
     let reason = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();

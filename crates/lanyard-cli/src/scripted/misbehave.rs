@@ -1,5 +1,6 @@
 //! What an agent should not do, done for real.
 
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::agent::Agent;
-use super::script::Misdeed;
+use super::script::{Misdeed, ScriptedLimit};
 use super::turn::{Halt, Turn};
 
 /// How a turn will behave at its end.
@@ -51,11 +52,37 @@ impl Turn {
             Misdeed::DoubleAnswer => self.manners.answers_twice = true,
             Misdeed::LateUpdate => self.manners.updates_late = true,
             Misdeed::UnknownUpdate => self.unknown_update(),
+            Misdeed::Limit { file, limit } => return self.limit(file, limit),
             Misdeed::Error { code, message } => {
                 return Err(Halt::Error(Error::new(*code, message.as_str())));
             }
         }
         Ok(())
+    }
+
+    /// Meets a limit the first time. Once the file is there, the limit is over.
+    fn limit(&mut self, file: &str, limit: &ScriptedLimit) -> Result<(), Halt> {
+        let made = std::fs::File::options().write(true).create_new(true).open(self.path(file));
+        if made.is_err() {
+            return Ok(());
+        }
+        let error = match limit {
+            ScriptedLimit::Usage { reset_ms } => {
+                let error = Error::new(429, "You have hit your usage limit");
+                match reset_ms {
+                    Some(reset_ms) => error.data(json!({ "retry_after_ms": reset_ms })),
+                    None => error,
+                }
+            }
+            ScriptedLimit::Quota => Error::new(-32603, "Your credit balance is too low"),
+            ScriptedLimit::Overloaded => Error::new(529, "Overloaded"),
+            ScriptedLimit::Dies => {
+                let words = b"You have hit your usage limit. Try again in 1 second\n";
+                let _ = std::io::stderr().write_all(words);
+                std::process::exit(1);
+            }
+        };
+        Err(Halt::Error(error))
     }
 
     /// What was promised for the time after a cancel.

@@ -2,7 +2,7 @@
 
 mod misdeeds;
 
-pub(super) use misdeeds::Misdeed;
+pub(super) use misdeeds::{Misdeed, ScriptedLimit};
 
 use agent_client_protocol_schema::v1::StopReason;
 use serde_json::Value;

@@ -54,6 +54,7 @@ fn starts(number: u64) -> RunEvent {
         mirrored: false,
         steers: false,
         sandbox: None,
+        account: None,
     }
 }
 

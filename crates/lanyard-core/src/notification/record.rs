@@ -35,6 +35,10 @@ pub enum NotificationKind {
     BudgetSpent,
     /// Usage is close to a budget.
     BudgetWarning,
+    /// A turn waits for a limit of its provider.
+    LimitReached,
+    /// A turn went on after a limit.
+    LimitOver,
     /// A flow waits for a person.
     FlowWaiting,
     FlowFailed,
@@ -51,7 +55,7 @@ pub enum NotificationKind {
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::ContinuityAlert,
         Self::ContinuityRecovered,
         Self::GateWaiting,
@@ -61,6 +65,8 @@ impl NotificationKind {
         Self::ChildStopped,
         Self::BudgetSpent,
         Self::BudgetWarning,
+        Self::LimitReached,
+        Self::LimitOver,
         Self::FlowWaiting,
         Self::FlowFailed,
         Self::JournalLarge,
@@ -82,6 +88,8 @@ impl NotificationKind {
             Self::ChildStopped => "child_stopped",
             Self::BudgetSpent => "budget_spent",
             Self::BudgetWarning => "budget_warning",
+            Self::LimitReached => "limit_reached",
+            Self::LimitOver => "limit_over",
             Self::FlowWaiting => "flow_waiting",
             Self::FlowFailed => "flow_failed",
             Self::JournalLarge => "journal_large",

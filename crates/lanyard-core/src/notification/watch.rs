@@ -5,10 +5,13 @@
 use crate::flow::{Flow, FlowGate};
 use crate::notification::record::{NewNotification, NotificationKind, Severity};
 use crate::paper::Liveness;
-use crate::session::{EndedTurn, InterruptCause, Note, NoteKind, NoteStatus, Session, State, TurnEnd};
+use crate::session::{
+    AskReason, EndedTurn, InterruptCause, Note, NoteKind, NoteStatus, Session, State, TurnEnd,
+};
 
 /// Key prefixes of notifications that follow a session's state.
-const WATCHED: [&str; 7] = ["gate:", "guidance:", "orphan:", "budget:", "tools:", "stopped:", TURN_KEY];
+const WATCHED: [&str; 8] =
+    ["gate:", "guidance:", "orphan:", "budget:", "limit:", "tools:", "stopped:", TURN_KEY];
 /// Prefix of the key of a turn's end.
 pub const TURN_KEY: &str = "turn:";
 
@@ -87,8 +90,50 @@ pub fn wanted(session: &Session, life: Liveness) -> Vec<NewNotification> {
         let key = format!("budget:{}:{}", session.id, session.since.as_millis());
         wanted.push(of(NotificationKind::BudgetSpent, Severity::Warning, key, title, text, None));
     }
+    wanted.extend(limited_turn(session, &name));
     wanted.extend(unread_turn(session, &name));
     wanted
+}
+
+/// A turn that waits for a limit, or went on after one. A try again after an overload is no news.
+fn limited_turn(session: &Session, name: &str) -> Option<NewNotification> {
+    let turn = session.turn.as_ref()?;
+    let id = session.id;
+    let of = |kind, severity, key: String, title: String, text: String| NewNotification {
+        kind,
+        severity,
+        key,
+        title,
+        text,
+        session: Some(id),
+        subject: Some(turn.id.to_string()),
+        lasts: true,
+    };
+    if let Some(wait) = &turn.wait {
+        let (what, said) = (wait.limit.kind.label(), &wait.limit.text);
+        let key = format!("limit:{}", wait.leg);
+        let ways =
+            format!("Send it on now with `lanyard resume {id}`; give it up with `lanyard cancel {id}`.");
+        return match (wait.until, wait.asks) {
+            (Some(_), _) if wait.limit.kind.is_transient() => None,
+            (Some(until), _) => {
+                let title = format!("\"{name}\" waits for a limit and goes on at {until}");
+                let text = format!("The {what} is reached: {said}. {ways}");
+                Some(of(NotificationKind::LimitReached, Severity::Info, key, title, text))
+            }
+            (None, asks) => {
+                let title = format!("\"{name}\" waits for a limit until a person sends it on");
+                let why = asks.map_or("no time is known", AskReason::sentence);
+                let text = format!("The {what} is reached, and {why}: {said}. {ways}");
+                Some(of(NotificationKind::LimitReached, Severity::Warning, key, title, text))
+            }
+        };
+    }
+    let leg = turn.leg.as_ref().filter(|leg| !leg.limit.kind.is_transient())?;
+    let title = format!("\"{name}\" went on after a limit");
+    let text = format!("The {} is over. Follow it with `lanyard attach {id}`.", leg.limit.kind.label());
+    let key = format!("limit:{}:over", leg.id);
+    Some(of(NotificationKind::LimitOver, Severity::Info, key, title, text))
 }
 
 /// The end of a turn that no operator has seen. A turn that ran into its limits has a notification of its own.

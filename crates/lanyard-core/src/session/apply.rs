@@ -9,6 +9,7 @@ use crate::session::event::{
     TranscriptEvent, TurnEvent,
 };
 use crate::session::governance::{FirstTool, Governance};
+use crate::session::limit::LimitWait;
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
@@ -314,6 +315,11 @@ impl Session {
                     by: Some(by.as_ref().unwrap_or(&envelope.actor).clone()),
                     delivered: false,
                     cancel_requested: false,
+                    wait: None,
+                    leg: None,
+                    waits: 0,
+                    retries: 0,
+                    worked: false,
                     memory: memory.clone(),
                 });
                 self.turns += 1;
@@ -330,6 +336,20 @@ impl Session {
                     active.cancel_requested = true;
                 }
                 running == Some(*turn)
+            }
+            TurnEvent::Waiting { turn, limit, leg, until, asks, again } => {
+                let wait =
+                    LimitWait { limit: limit.clone(), since: at, until: *until, asks: *asks, leg: *leg };
+                let waits = self.turn.as_mut().is_some_and(|active| active.begin_wait(wait, *again));
+                self.forget_calls();
+                waits && running == Some(*turn)
+            }
+            TurnEvent::Continued { turn, leg, asked } => {
+                let on = self.turn.as_mut().is_some_and(|active| active.end_wait(*leg, *asked, at));
+                if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {
+                    run.turns += 1;
+                }
+                on && running == Some(*turn) && self.stop.is_none()
             }
             TurnEvent::Finished { turn, .. } => {
                 self.prompt_arrived();
@@ -408,7 +428,11 @@ impl Session {
     /// The agent has the prompt of its turn, and with it the instructions that stand before it. Said again in the same
     /// turn it says nothing: a compaction may have come in between.
     pub(super) fn prompt_arrived(&mut self) {
-        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.delivered) {
+        let Some(turn) = &mut self.turn else { return };
+        if let Some(leg) = &mut turn.leg {
+            leg.delivered = true;
+        }
+        if !turn.delivered {
             turn.delivered = true;
             self.governance.injected = true;
         }
@@ -424,6 +448,9 @@ impl Session {
 
     fn relayed(&mut self, tool: &str, channel: Channel, took_ms: u64, at: Timestamp) {
         self.hears = true;
+        if let Some(turn) = &mut self.turn {
+            turn.worked = true;
+        }
         match channel {
             Channel::Hook => self.seen_calls.hook = true,
             Channel::Mcp => self.seen_calls.mcp = true,
@@ -478,7 +505,8 @@ impl Session {
                 self.open_spawns.retain(|open| open != call);
             }
             TranscriptEvent::ToolCalled { call, tool, arguments } => {
-                if self.turn.is_some() {
+                if let Some(turn) = &mut self.turn {
+                    turn.worked = true;
                     remember(&mut self.open_calls, call.clone());
                     if is_spawn(call, tool, arguments) {
                         remember(&mut self.open_spawns, call.clone());

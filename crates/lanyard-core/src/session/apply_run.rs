@@ -12,10 +12,8 @@ impl Session {
     pub(super) fn run(&mut self, event: &RunEvent) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            RunEvent::Started { run, number, mirrored, steers, sandbox, .. } => {
-                // Whether this one's calls come by is yet to be seen.
-                self.hears = false;
-                self.seen_calls = SeenCalls::default();
+            RunEvent::Started { run, number, mirrored, steers, sandbox, account, .. } => {
+                self.forget_seen_calls();
                 self.driven_by = Some(if *mirrored { DrivenBy::Parent } else { DrivenBy::Lanyard });
                 let before = self.run.as_ref();
                 let follows = before.is_none_or(|before| !before.is_live());
@@ -25,6 +23,7 @@ impl Session {
                     number: *number,
                     phase: RunPhase::Starting,
                     cursor: 0,
+                    account: account.clone(),
                     turns: 0,
                     mirrored: *mirrored,
                     continuity: None,
@@ -81,6 +80,12 @@ impl Session {
                 alive
             }
         }
+    }
+
+    /// Whether the calls of a new run come by is yet to be seen.
+    fn forget_seen_calls(&mut self) {
+        self.hears = false;
+        self.seen_calls = SeenCalls::default();
     }
 
     pub(super) fn gate(&mut self, event: &GateEvent, envelope: &Envelope) -> bool {

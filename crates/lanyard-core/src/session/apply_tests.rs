@@ -4,8 +4,8 @@
 
 use crate::session::testing::{START_MS, pen};
 use crate::session::{
-    Channel, Compliance, Delivery, InboxEvent, NoteKind, PauseReason, Promotion, ReleaseReason, StopScope,
-    WriterEvent,
+    AskReason, Channel, Compliance, Delivery, InboxEvent, Limit, LimitKind, NoteKind, PauseReason, Promotion,
+    ReleaseReason, StopScope, WriterEvent,
 };
 use crate::time::Timestamp;
 use expect_test::expect;
@@ -255,6 +255,7 @@ mod illegal_events {
                 agent,
                 driver,
                 mirrored: false,
+                account: None,
                 steers: false,
                 sandbox: None,
             }
@@ -813,6 +814,7 @@ mod the_view {
                 },
                 "delivered": true,
                 "cancel_requested": false,
+                "worked": true,
                 "memory": {
                   "mode": "session_only"
                 }
@@ -1012,6 +1014,8 @@ mod the_wire {
             {"type":"session.memory_set","data":{"policy":{"mode":"selective","session_memory":false,"tags":["dev_test"],"allow":["api"]}}}
             {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"governance":true,"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"}}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
+            {"type":"turn.waiting","data":{"turn":"turn#1","limit":{"kind":"usage","text":"no more","resets_at":"2026-11-15T08:00:00.000Z","account":"second"},"leg":"turn#2","until":"2026-11-15T08:00:00.000Z","asks":"too_long","again":true}}
+            {"type":"turn.continued","data":{"turn":"turn#1","leg":"turn#2","asked":true}}
             {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to","review":true}}
             {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true,"receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]},"review":true}}
             {"type":"context.anchors_set","data":{"anchors":["a"]}}
@@ -1053,7 +1057,7 @@ mod the_wire {
             {"type":"guidance.settled","data":{"notes":["note#1"],"how":"acknowledged"}}
             {"type":"command.refused","data":{"command":"stop","code":"c","state":"idle"}}
             {"type":"signal.unexpected","data":{"signal":"said","state":"idle"}}
-            {"type":"run.started","data":{"run":"run#1","number":1,"agent":"executor","driver":"acp","mirrored":true}}
+            {"type":"run.started","data":{"run":"run#1","number":1,"agent":"executor","driver":"acp","mirrored":true,"account":"second"}}
             {"type":"run.ready","data":{"run":"run#1","native":"thread-7","info":{"name":"scripted","version":"1.2.3","protocol":"acp 1"},"capabilities":{"load":true,"resume":false,"fork":false,"list":false,"close":false,"cancel":true,"steer":false,"compact":false,"children":false,"permissions":true,"images":false,"mcp_stdio":false,"mcp_http":false,"mcp_sse":false},"continuity":"native","history":12}}
             {"type":"run.adopted","data":{"run":"run#1"}}
             {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
@@ -1367,7 +1371,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 79;
+const EVENTS: usize = 81;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1398,6 +1402,8 @@ fn number(event: &Event) -> usize {
             TurnEvent::CancelRequested { .. } => 14,
             TurnEvent::Finished { .. } => 15,
             TurnEvent::Interrupted { .. } => 16,
+            TurnEvent::Waiting { .. } => 79,
+            TurnEvent::Continued { .. } => 80,
         },
         Event::Inbox(event) => match event {
             InboxEvent::Queued { .. } => 56,
@@ -1605,6 +1611,23 @@ fn lost_turn() -> Event {
     TurnEvent::Interrupted { turn, cause, reason, uncertain: true, receipt, review: true }.into()
 }
 
+fn limit_sample() -> Event {
+    TurnEvent::Waiting {
+        turn: turn_id(1),
+        limit: Limit {
+            kind: LimitKind::Usage,
+            text: "no more".into(),
+            resets_at: Some(Timestamp::from_millis(START_MS)),
+            account: Some("second".into()),
+        },
+        leg: turn_id(2),
+        until: Some(Timestamp::from_millis(START_MS)),
+        asks: Some(AskReason::TooLong),
+        again: true,
+    }
+    .into()
+}
+
 fn work_samples() -> Vec<Event> {
     let started = TurnEvent::Started {
         turn: turn_id(1),
@@ -1622,6 +1645,8 @@ fn work_samples() -> Vec<Event> {
     vec![
         started.into(),
         TurnEvent::CancelRequested { turn: turn_id(1), reason: Some("r".into()), forced: true }.into(),
+        limit_sample(),
+        TurnEvent::Continued { turn: turn_id(1), leg: turn_id(2), asked: true }.into(),
         TurnEvent::Finished {
             turn: turn_id(1),
             outcome: TurnOutcome::Refused,
@@ -1738,6 +1763,7 @@ fn run_samples() -> Vec<Event> {
             agent,
             driver,
             mirrored: true,
+            account: Some("second".into()),
             steers: false,
             sandbox: None,
         }

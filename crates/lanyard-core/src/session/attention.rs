@@ -17,6 +17,8 @@ pub enum Attention {
     Gate,
     /// The session works, waits for no tool, and has been silent for long.
     SuspectedOrphan,
+    /// A limit keeps the turn from going on until a person says so.
+    LimitReached,
     /// A crash cut the turn off; its progress is unknown.
     Uncertain,
     /// The agent was lost in its turn, and no operator has seen it.
@@ -58,6 +60,12 @@ pub struct Pending {
     /// Start of the running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_at: Option<Timestamp>,
+    /// The turn waits for the reset of a usage limit, or for a person to send it on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limited: bool,
+    /// The time at which that turn goes on by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_until: Option<Timestamp>,
     /// The end of the last turn waits for an operator to see it. Rows have it beside their operator state.
     #[serde(skip)]
     pub unread: bool,
@@ -76,6 +84,9 @@ impl Pending {
     #[must_use]
     pub fn of(session: &Session) -> Self {
         let few = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+        // A try again after an overload is work.
+        let wait = session.turn.as_ref().and_then(|turn| turn.wait.as_deref());
+        let wait = wait.filter(|wait| wait.until.is_none() || !wait.limit.kind.is_transient());
         let undelivered = session.guidance.iter().filter(|note| note.status == NoteStatus::Pending);
         Self {
             gates: few(session.open_gates().count()),
@@ -86,6 +97,8 @@ impl Pending {
             in_call: session.is_in_call(),
             running: session.live_run().is_some(),
             turn_at: session.turn.as_ref().map(|turn| turn.started_at),
+            limited: wait.is_some(),
+            limit_until: wait.and_then(|wait| wait.until),
             unread: session.unread(),
             ended_as: session.last_turn.as_ref().map(|turn| turn.how),
             run_wanted: session.run_wanted.is_some(),
@@ -99,10 +112,11 @@ impl Pending {
         let crashed = matches!(cause, Some(InterruptCause::Crash | InterruptCause::HostLost));
         let executing = state == StateName::Executing;
         let unread = |ends: &[TurnEnd]| self.unread && self.ended_as.is_some_and(|end| ends.contains(&end));
-        let waits = self.gates > 0 || self.in_call;
+        let waits = self.gates > 0 || self.in_call || self.limited;
         let reasons = [
             (Attention::Gate, self.gates > 0),
             (Attention::SuspectedOrphan, executing && silent && !waits),
+            (Attention::LimitReached, executing && self.limited && self.limit_until.is_none()),
             (Attention::Uncertain, state == StateName::Interrupted && crashed),
             (Attention::AgentCrashed, unread(&[TurnEnd::Crashed, TurnEnd::Uncertain])),
             (Attention::Failed, state == StateName::Failed),

@@ -16,6 +16,7 @@ use crate::session::event::{
 use crate::session::gate::{GateEvent, GateKind, GateStatus};
 use crate::session::guidance::{self, Note, NoteKind, NoteStatus};
 use crate::session::inbox::Delivery;
+use crate::session::limit;
 use crate::session::operator::{self, calls_for_review};
 use crate::session::record::{ActiveTurn, IMPORTED, Session};
 use crate::session::refusal::Refusal;
@@ -310,6 +311,11 @@ fn resume(session: &Session, ways: &[ResumeWay], per_turn: bool) -> Result<Vec<E
     let stopped = session.state == State::Stopped;
     if !stopped {
         alive(session)?;
+    }
+    // A turn that waits for a limit goes on now.
+    if let Some(on) = limit::go_on_now(session) {
+        unhindered(session)?;
+        return Ok(vec![on]);
     }
     at_rest(session)?;
     if session.archived {

@@ -5,16 +5,16 @@ use crate::id::{GateId, NoteId, TurnId};
 use crate::session::event::{ChangeEvent, ControlEvent, Envelope, Event, TurnEvent};
 use crate::session::gate::GateEvent;
 use crate::session::guidance::NoteKind;
-use crate::session::record::Session;
+use crate::session::record::{ActiveTurn, Session};
 use crate::session::run::{ResumeWay, RunEvent};
 use crate::session::stop::{StopLevel, StopScope};
 
 /// Work for the daemon. Its result returns as a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Hand the turn's prompt to the agent.
+    /// Hand the turn's prompt to the agent. After a limit it is the id of the prompt that follows.
     RunTurn { turn: TurnId },
-    /// End the turn's work; `forced` when it was asked before.
+    /// End the work on this prompt; `forced` when it was asked before.
     CancelWork { turn: TurnId, forced: bool },
     /// End all work of the session. `executing` says whether a turn was running when it was ordered.
     StopWork {
@@ -52,10 +52,14 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
     let executing = session.turn.is_some();
     match &envelope.event {
         Event::Turn(TurnEvent::Started { turn, .. }) => Some(Effect::RunTurn { turn: *turn }),
+        Event::Turn(TurnEvent::Continued { leg, .. }) => Some(Effect::RunTurn { turn: *leg }),
         Event::Turn(TurnEvent::CancelRequested { turn, forced, .. }) => {
-            Some(Effect::CancelWork { turn: *turn, forced: *forced })
+            let prompt = session.turn.as_ref().map_or(*turn, ActiveTurn::prompt_id);
+            Some(Effect::CancelWork { turn: prompt, forced: *forced })
         }
-        Event::Turn(TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. }) => None,
+        Event::Turn(
+            TurnEvent::Waiting { .. } | TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. },
+        ) => None,
         Event::Control(ControlEvent::StopRequested { level, scope, .. }) => {
             Some(Effect::StopWork { level: *level, scope: *scope, executing, answered: false })
         }

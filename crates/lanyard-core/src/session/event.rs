@@ -17,6 +17,7 @@ use crate::session::driven::DrivenBy;
 use crate::session::gate::GateEvent;
 use crate::session::governance::Language;
 use crate::session::inbox::Delivery;
+use crate::session::limit::{AskReason, Limit};
 use crate::session::record::{Policy, is_default};
 use crate::session::run::{Continuity, Receipt, RunEvent};
 use crate::session::stall::StallKind;
@@ -160,7 +161,7 @@ pub enum ChangeEvent {
     },
 }
 
-/// A turn began, was asked to end, or ended.
+/// A turn began, waited for a limit, was asked to end, or ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "data")]
 pub enum TurnEvent {
@@ -200,6 +201,31 @@ pub enum TurnEvent {
         reason: Option<String>,
         /// Asked before: do not wait for the agent to agree.
         forced: bool,
+    },
+    /// The turn met a limit of the provider. It is kept, and waits.
+    #[serde(rename = "turn.waiting")]
+    Waiting {
+        turn: TurnId,
+        limit: Limit,
+        /// Id of the prompt with which the turn goes on.
+        leg: TurnId,
+        /// The time at which it goes on by itself; absent where a person says when.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks: Option<AskReason>,
+        /// The daemon ended before the prompt reached the agent: the same wait, not a further one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
+    /// The turn goes on after a limit: at its time, or because somebody said so.
+    #[serde(rename = "turn.continued")]
+    Continued {
+        turn: TurnId,
+        leg: TurnId,
+        /// A person said so.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asked: bool,
     },
     #[serde(rename = "turn.finished")]
     Finished {

@@ -16,7 +16,9 @@ pub fn starts_work(events: &[Event]) -> bool {
 /// Whether the events have an agent's process started.
 #[must_use]
 pub fn starts_run(events: &[Event]) -> bool {
-    events.iter().any(|event| is_start(event) || matches!(event, Event::Run(RunEvent::Wanted { .. })))
+    events.iter().any(|event| {
+        is_start(event) || goes_on(event) || matches!(event, Event::Run(RunEvent::Wanted { .. }))
+    })
 }
 
 /// The events of a signal during a halt: a message that would follow a turn stays in the inbox, which is paused until
@@ -26,6 +28,8 @@ pub fn held(session: &Session, events: Vec<Event>) -> Vec<Event> {
     let is_pause = |event: &Event| matches!(event, Event::Inbox(InboxEvent::Paused { .. }));
     let paused = session.inbox_paused.is_some() || events.iter().any(is_pause);
     let keep = |event: Event| match is_start(&event) {
+        // A turn that waits for a limit waits on.
+        _ if goes_on(&event) => None,
         true if paused => None,
         true => Some(InboxEvent::Paused { reason: PauseReason::Halted }.into()),
         false => Some(event),
@@ -35,6 +39,10 @@ pub fn held(session: &Session, events: Vec<Event>) -> Vec<Event> {
 
 fn is_start(event: &Event) -> bool {
     matches!(event, Event::Turn(TurnEvent::Started { .. }))
+}
+
+fn goes_on(event: &Event) -> bool {
+    matches!(event, Event::Turn(TurnEvent::Continued { .. }))
 }
 
 #[cfg(test)]

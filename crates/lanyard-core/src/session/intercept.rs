@@ -7,6 +7,7 @@ use crate::session::calls::{Call, Channel, Directive, Lead, Passage, Returned, T
 use crate::session::decide_inbox::steered;
 use crate::session::event::{ControlEvent, Event, Settled, TranscriptEvent};
 use crate::session::guidance::{Note, NoteStatus};
+use crate::session::limit;
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::stop::{Stop, StopLevel, StopScope, StoppedRun};
 use crate::session::writer;
@@ -204,6 +205,7 @@ pub(super) fn due(session: &Session, now: Timestamp, rules: &Rules) -> Vec<Event
     }
     let mut events = expired(session, now, rules);
     events.extend(writer::due(session, now));
+    events.extend(limit::limit_over(session, now));
     if let Some(stop) = &session.stop
         && deadline(stop, &rules.stop).is_some_and(|at| at <= now)
     {
@@ -223,7 +225,7 @@ pub fn next_due(session: &Session, rules: &Rules) -> Option<Timestamp> {
     let expires = rules.limits.guidance_expires_ms;
     let expiry = pending.filter(|_| expires > 0).map(|note| note.queued_at.plus_millis(expires)).min();
     let stop = session.stop.as_ref().and_then(|stop| deadline(stop, &rules.stop));
-    [expiry, stop, writer::next_due(session)].into_iter().flatten().min()
+    [expiry, stop, writer::next_due(session), limit::next_due(session)].into_iter().flatten().min()
 }
 
 fn deadline(stop: &Stop, rules: &StopRules) -> Option<Timestamp> {

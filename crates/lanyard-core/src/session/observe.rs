@@ -10,6 +10,7 @@ use crate::session::event::{
 };
 use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
+use crate::session::limit::turn_limited;
 use crate::session::observe_run::{
     daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
     snapshot, tools_missing,
@@ -52,7 +53,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             used(*input_tokens, *output_tokens, *context_tokens, *cost_micros)
         }
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
-            Some(held) if turn.is_none_or(|turn| turn == held.id) => {
+            Some(held) if turn.is_none_or(|turn| held.answers_to(turn)) => {
                 turn_finished(session, held, *outcome, reason.as_deref())
             }
             Some(_) | None => unexpected(session, signal),
@@ -62,6 +63,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             interrupted_with(session, *cause, reason.as_deref(), receipt)
         }
         Signal::TurnLost { .. } => unexpected(session, signal),
+        Signal::TurnLimited(seen) => turn_limited(session, seen),
         Signal::ContextCompacted { size_before, size_after, anchors_survived } => {
             vec![compacted(session, *size_before, *size_after, anchors_survived)]
         }
@@ -84,8 +86,9 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::PlanJoined { plan } => plan_joined(session, plan),
         Signal::Planned { entries } => planned(entries),
         Signal::FileChanged { path, added, removed } => file_changed(path, *added, *removed),
-        Signal::RunStarted { run, agent, driver, mirrored, steers, sandbox } => {
-            run_started(session, *run, agent, driver, (*mirrored, *steers), sandbox.clone())
+        Signal::RunStarted { run, agent, driver, mirrored, steers, sandbox, account } => {
+            let within = (sandbox.clone(), account.as_deref());
+            run_started(session, *run, agent, driver, (*mirrored, *steers), within)
         }
         Signal::EndBlocked { why } => end_blocked(why),
         Signal::RunReady(ready) => run_ready(session, ready),
@@ -163,11 +166,15 @@ pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
 
 /// Said once, and only of the turn that runs: its end may have been faster.
 fn turn_delivered(session: &Session, turn: TurnId) -> Vec<Event> {
-    let new = session.turn.as_ref().is_some_and(|running| running.id == turn && !running.delivered);
-    if new { vec![InboxEvent::Delivered { turn }.into()] } else { Vec::new() }
+    let is_new = |running: &&ActiveTurn| match &running.leg {
+        Some(leg) => leg.id == turn && !leg.delivered,
+        None => running.id == turn && !running.delivered,
+    };
+    let new = session.turn.as_ref().filter(is_new).map(|running| running.id);
+    new.map(|turn| InboxEvent::Delivered { turn }.into()).into_iter().collect()
 }
 
-fn turn_finished(
+pub(super) fn turn_finished(
     session: &Session,
     running: &ActiveTurn,
     outcome: TurnOutcome,

@@ -6,8 +6,9 @@ use crate::session::decide::void_gates;
 use crate::session::driven::DrivenBy;
 use crate::session::event::{ContextEvent, Event, PlanEntry, SnapshotReason, TranscriptEvent};
 use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
+use crate::session::limit::put_back;
 use crate::session::observe::{in_flight, interrupted, stop_done, unexpected, work_ended};
-use crate::session::record::Session;
+use crate::session::record::{ActiveTurn, Session};
 use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
 use crate::session::sandbox::Containment;
 use crate::session::signal::Signal;
@@ -42,18 +43,23 @@ pub(super) fn run_started(
     agent: &str,
     driver: &str,
     (mirrored, steers): (bool, bool),
-    sandbox: Option<Box<Containment>>,
+    (sandbox, account): (Option<Box<Containment>>, Option<&str>),
 ) -> Vec<Event> {
     match &session.run {
         Some(held) if held.id == run => Vec::new(),
         Some(held) if held.is_live() => {
             let (agent, driver) = (agent.to_owned(), driver.to_owned());
-            unexpected(session, &Signal::RunStarted { run, agent, driver, mirrored, steers, sandbox })
+            let account = account.map(short);
+            let again = Signal::RunStarted { run, agent, driver, mirrored, steers, sandbox, account };
+            unexpected(session, &again)
         }
         held => {
             let number = held.as_ref().map_or(0, |held| held.number) + 1;
             let (agent, driver) = (short(agent), short(driver));
-            vec![RunEvent::Started { run, number, agent, driver, mirrored, steers, sandbox }.into()]
+            let account = account.map(short);
+            let started =
+                RunEvent::Started { run, number, agent, driver, mirrored, account, steers, sandbox };
+            vec![started.into()]
         }
     }
 }
@@ -115,7 +121,16 @@ pub(super) fn run_ended(
         return events;
     }
     let asked = session.stop.is_some() || session.turn.as_ref().is_some_and(|turn| turn.cancel_requested);
-    let cause = if asked { Some(InterruptCause::User) } else { cause };
+    // A turn that waits for a limit needs no process.
+    let waits = session.turn.as_ref().is_some_and(ActiveTurn::is_waiting);
+    let cause = if asked { Some(InterruptCause::User) } else { cause.filter(|_| !waits) };
+    // Its prompt never arrived, and it was not the agent that ended.
+    let taken_away = matches!(how, RunEnd::Lost | RunEnd::HostLost) && cause.is_some() && !asked;
+    if let Some(kept) = put_back(session, false).filter(|_| taken_away) {
+        events.extend(void_gates(session, "the agent's process ended"));
+        events.push(kept);
+        return events;
+    }
     match cause.filter(|_| session.turn.is_some()) {
         Some(cause) => events.extend(interrupted(session, cause, reason.as_deref())),
         // No turn runs, or the one that does waits for a further run. That one knows nothing of these questions.
@@ -135,6 +150,11 @@ pub(super) fn run_ended(
 pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
     const WHY: &str = "the daemon restarted and the turn's work was gone";
     match session.run.as_ref().filter(|run| run.is_live()) {
+        Some(run) if put_back(session, true).is_some() => {
+            let ended = run_ended(session, run.id, &RunEnd::Lost, None, Some(WHY), &Receipt::default());
+            ended.into_iter().chain(put_back(session, true)).collect()
+        }
+        None if put_back(session, true).is_some() => put_back(session, true).into_iter().collect(),
         Some(run) => {
             let cause = Some(InterruptCause::Crash);
             run_ended(session, run.id, &RunEnd::Lost, cause, Some(WHY), &Receipt::default())
@@ -144,8 +164,15 @@ pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
         None if (session.hears || session.driver() == DrivenBy::Host) && session.turn.is_none() => {
             in_flight(session, 0)
         }
+        None if waits_for_limit(session) => Vec::new(),
         None => work_ended(session, WHY),
     }
+}
+
+/// Whether a turn waits for a limit and nothing is to end it.
+fn waits_for_limit(session: &Session) -> bool {
+    let kept = |turn: &ActiveTurn| turn.is_waiting() && !turn.cancel_requested;
+    session.stop.is_none() && session.turn.as_ref().is_some_and(kept)
 }
 
 /// A question that was asked before is not asked again; one too many, or one of a run that is over, is not asked at all.

@@ -24,8 +24,11 @@ pub(super) const SEEN_MAX: usize = 16;
 pub enum OperatorState {
     /// A turn runs and nothing is asked.
     Working,
-    /// An open gate, an uncertain turn that is not repeated unasked, or a paused inbox with waiting turns.
+    /// An open gate, an uncertain turn that is not repeated unasked, a turn that a person sends on after a limit, or a
+    /// paused inbox with waiting turns.
     NeedsAnswer,
+    /// The turn waits for the reset of a usage limit, and goes on by itself.
+    WaitingForLimit,
     /// The last turn finished and no operator has seen it.
     ReadyForReview,
     /// The last turn failed or was refused, the agent crashed, or the session ended as failed.
@@ -38,14 +41,22 @@ pub enum OperatorState {
 }
 
 impl OperatorState {
-    pub const ALL: [Self; 6] =
-        [Self::Working, Self::NeedsAnswer, Self::ReadyForReview, Self::Failed, Self::Idle, Self::Done];
+    pub const ALL: [Self; 7] = [
+        Self::Working,
+        Self::NeedsAnswer,
+        Self::WaitingForLimit,
+        Self::ReadyForReview,
+        Self::Failed,
+        Self::Idle,
+        Self::Done,
+    ];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
             Self::NeedsAnswer => "needs_answer",
+            Self::WaitingForLimit => "waiting_for_limit",
             Self::ReadyForReview => "ready_for_review",
             Self::Failed => "failed",
             Self::Idle => "idle",
@@ -59,6 +70,7 @@ impl OperatorState {
         match self {
             Self::Working => "working",
             Self::NeedsAnswer => "needs answer",
+            Self::WaitingForLimit => "waiting for limit",
             Self::ReadyForReview => "ready for review",
             Self::Failed => "failed",
             Self::Idle => "idle",
@@ -205,7 +217,10 @@ impl Session {
             TurnEvent::Interrupted { turn, cause, uncertain, review, .. } => {
                 (*turn, TurnEnd::interrupted(*cause, *uncertain), *review)
             }
-            TurnEvent::Started { .. } | TurnEvent::CancelRequested { .. } => return,
+            TurnEvent::Started { .. }
+            | TurnEvent::Waiting { .. }
+            | TurnEvent::Continued { .. }
+            | TurnEvent::CancelRequested { .. } => return,
         };
         let (turn, how, review) = ended;
         self.last_turn = Some(EndedTurn { turn, how, seq, at, review });
@@ -226,6 +241,8 @@ impl Pending {
             StateName::Completed | StateName::Stopped => OperatorState::Done,
             StateName::Failed => OperatorState::Failed,
             _ if self.gates > 0 => OperatorState::NeedsAnswer,
+            StateName::Executing if self.limited && self.limit_until.is_none() => OperatorState::NeedsAnswer,
+            StateName::Executing if self.limited => OperatorState::WaitingForLimit,
             StateName::Executing => OperatorState::Working,
             _ if self.paused && self.inbox > 0 => OperatorState::NeedsAnswer,
             StateName::Beginning

@@ -93,6 +93,7 @@ impl Signal {
             | Self::RunAdopted { .. }
             | Self::RunEnded { .. }
             | Self::EndBlocked { .. }
+            | Self::TurnLimited(_)
             | Self::GateAsked { .. }
             | Self::GateWithdrawn { .. }
             | Self::SnapshotTaken { .. }

@@ -26,8 +26,9 @@ use crate::session::testing::{
     tool_called, turn_finished, turn_id, turn_lost, unarchive, withdraw_stop, work_ended,
 };
 use crate::session::{
-    AgentInfo, Command, GateKind, GateOption, Lineage, NewSession, OptionKind, Question, Refusal, ResumeWay,
-    Run, RunEnd, RunEvent, RunReady, Session, Signal, StateName, create, link, replay,
+    AgentInfo, Command, GateKind, GateOption, Limit, LimitKind, LimitRules, LimitSeen, Lineage, NewSession,
+    OptionKind, Question, Refusal, ResumeWay, Run, RunEnd, RunEvent, RunReady, Session, Signal, StateName,
+    create, link, replay,
 };
 use crate::text::NAME_CHARS_MAX;
 use crate::time::Timestamp;
@@ -760,6 +761,7 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         2 => (prop::sample::select(&InterruptCause::ALL[..]), reason.clone())
             .prop_map(|(cause, reason)| Signal::TurnLost { cause, reason, receipt: crate::session::run::Receipt::default() }),
         1 => text.clone().prop_map(|why| Signal::EndBlocked { why }),
+        3 => limit_seen().prop_map(|seen| Signal::TurnLimited(Box::new(seen))),
         3 => (any::<u64>(), any::<u64>(), vec(text.clone(), 0..4)).prop_map(
             |(size_before, size_after, anchors_survived)| {
                 Signal::ContextCompacted { size_before, size_after, anchors_survived }
@@ -806,6 +808,7 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
                 mirrored,
                 steers: mirrored,
                 sandbox: None,
+                account: None,
             }
         ),
         4 => ready,
@@ -859,6 +862,20 @@ fn passing() -> impl Strategy<Value = Input> {
         1 => Just(Signal::Introduced { agent: "a".into(), extension_session_id: None }.into()),
         1 => Just(Signal::PlanJoined { plan: "p".into() }.into()),
     ]
+}
+
+fn limit_seen() -> impl Strategy<Value = LimitSeen> {
+    let turn = option::of((0..6_u128).prop_map(turn_id));
+    let kind = prop::sample::select(&LimitKind::ALL[..]);
+    (turn, kind, option::of(0..48 * HOUR), 4..9_u128, any::<(bool, bool)>()).prop_map(
+        |(turn, kind, reset, leg, (continues, elsewhere))| {
+            let now = Timestamp::from_millis(START_MS);
+            let resets_at = reset.map(|after| now.plus_millis(after));
+            let limit = Limit { kind, text: "no more".into(), resets_at, account: None };
+            let (leg, rules) = (turn_id(leg), LimitRules::default());
+            LimitSeen { turn, limit, leg, now, rules, continues, blind: leg == turn_id(4), elsewhere }
+        },
+    )
 }
 
 fn run() -> impl Strategy<Value = RunId> {

@@ -15,6 +15,7 @@ use crate::session::gate::{Gate, GateStatus};
 use crate::session::governance::{FirstTool, Governance};
 use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
+use crate::session::limit::{LimitWait, TurnLeg};
 use crate::session::operator::{EndedTurn, SeenMark};
 use crate::session::run::{Continuity, ResumeWay, Run};
 use crate::session::sandbox::SandboxRule;
@@ -264,6 +265,21 @@ pub struct ActiveTurn {
     pub delivered: bool,
     #[serde(default)]
     pub cancel_requested: bool,
+    /// The turn waits for a provider's limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Box<LimitWait>>,
+    /// The prompt that followed the last limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leg: Option<Box<TurnLeg>>,
+    /// Waits for a reset so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waits: u32,
+    /// Tries after an overload or an error of the provider so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub retries: u32,
+    /// The agent called a tool in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub worked: bool,
     /// The memory policy at the start of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryPolicy>,
@@ -367,10 +383,11 @@ impl Session {
         self.stopped_runs.iter().rev().find(is_of).or(oldest)
     }
 
-    /// Whether its silence has a reason: a tool it waits for, or a question it asked.
+    /// Whether its silence has a reason: a tool or a limit it waits for, or a question it asked.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.is_in_call() || self.open_gates().next().is_some()
+        let limited = self.turn.as_ref().is_some_and(ActiveTurn::is_waiting);
+        limited || self.is_in_call() || self.open_gates().next().is_some()
     }
 
     /// Whether it waits for a tool.

@@ -16,6 +16,9 @@ pub struct Run {
     /// Position in the agent's output up to which events were made. After a crash the rest is read again, and nothing
     /// twice.
     pub cursor: u64,
+    /// The account of the agent that the run uses, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     /// Turns that began since the run was ready.
     #[serde(default)]
     pub turns: u64,
@@ -210,6 +213,9 @@ pub enum RunEvent {
         driver: String,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         mirrored: bool,
+        /// The account of the agent, where it has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<String>,
         /// A subagent that takes words into its running turn; other runs say so when they are ready.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         steers: bool,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
+use crate::session::limit::LimitSeen;
 use crate::session::record::is_default;
 use crate::session::run::{Receipt, RunEnd, RunReady};
 use crate::session::sandbox::Containment;
@@ -68,6 +69,8 @@ pub enum Signal {
         #[serde(default, skip_serializing_if = "is_default")]
         receipt: Receipt,
     },
+    /// The agent's turn ended at a limit of its provider.
+    TurnLimited(Box<LimitSeen>),
     /// An end was ordered that the agent cannot carry out alone.
     EndBlocked {
         why: String,
@@ -151,6 +154,8 @@ pub enum Signal {
         /// The sandbox and the bounds that will hold.
         #[serde(default)]
         sandbox: Option<Box<Containment>>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        account: Option<String>,
     },
     RunReady(Box<RunReady>),
     RunAdopted {
@@ -227,6 +232,7 @@ impl Signal {
             Self::TurnDelivered { .. } => "turn_delivered",
             Self::TurnFinished { .. } => "turn_finished",
             Self::TurnLost { .. } => "turn_lost",
+            Self::TurnLimited(_) => "turn_limited",
             Self::EndBlocked { .. } => "end_blocked",
             Self::ContextCompacted { .. } => "context_compacted",
             Self::IssueSeen { .. } => "issue_seen",

@@ -14,6 +14,7 @@ use expect_test::expect_file;
 
 use crate::policy::MemoryMode;
 use crate::session::event::{Ending, TurnOutcome};
+use crate::session::limit_tests::limited;
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
     Answer, Given, HOUR, Input, add_alias, answer, archive, archived, asked_again, born, cancel_asked,
@@ -26,7 +27,7 @@ use crate::session::testing::{
     work_ended,
 };
 use crate::session::{
-    Command, Delivery, InboxChange, NewSession, Promotion, Signal, State, StateName, StopLevel,
+    Command, Delivery, InboxChange, LimitKind, NewSession, Promotion, Signal, State, StateName, StopLevel,
 };
 
 const LEGEND: &str = "\
@@ -224,6 +225,7 @@ fn work_tables() -> Vec<(&'static str, Columns)> {
                 ("turn_finished", turn_finished()),
                 ("turn_finished, other", turn_finished_as(9, TurnOutcome::Completed)),
                 ("turn_lost", turn_lost(InterruptCause::Timeout)),
+                ("turn_limited", limited(LimitKind::Usage, None)),
                 ("context_compacted", context_compacted(900, 100, &[])),
             ],
         ),
@@ -408,7 +410,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..23).collect());
-    assert_eq!(numbers(signal_number), (0..35).collect());
+    assert_eq!(numbers(signal_number), (0..36).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -481,6 +483,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::ToolsMissing { .. } => 32,
         Signal::PlanJoined { .. } => 33,
         Signal::CallsInFlight { .. } => 34,
+        Signal::TurnLimited(_) => 35,
     })
 }
 

@@ -283,7 +283,7 @@ fn turn_step(event: &TurnEvent) -> Option<(TurnId, What)> {
             let words = words(client_turn_id.as_ref(), prompt, prompt_hash, *delivery);
             Some((*turn, What::Started(words, memory.clone())))
         }
-        TurnEvent::CancelRequested { .. } => None,
+        TurnEvent::CancelRequested { .. } | TurnEvent::Waiting { .. } | TurnEvent::Continued { .. } => None,
         TurnEvent::Finished { turn, outcome, reason, .. } => {
             let status = match outcome {
                 TurnOutcome::Completed => TurnStatus::Completed,

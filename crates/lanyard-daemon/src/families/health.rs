@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use lanyard_core::session::{
-    Command, Envelope, Event, Gate, GateKind, GateOption, GateStatus, NoteStatus, OptionKind, Question,
-    Session, Signal, StateName, TranscriptEvent, TurnEvent, TurnOutcome,
+    ActiveTurn, Command, Envelope, Event, Gate, GateKind, GateOption, GateStatus, NoteStatus, OptionKind,
+    Question, Session, Signal, StateName, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use lanyard_core::task::health::{Condition, HealthRules, Remedy, Vitals, judge, remedy};
 use lanyard_core::task::{Remedies, Task, TaskCommand, TaskEvent, TaskState, WorkerKind};
@@ -229,13 +229,15 @@ fn is_to_be_asked(task: &Task, session: &Session, condition: Condition) -> bool 
 
 fn vitals(session: &Session, log: &Log, now: Timestamp) -> Vitals {
     let executing = session.state.name() == StateName::Executing;
+    let waits = session.turn.as_ref().is_some_and(ActiveTurn::is_waiting);
     // What it has heard is given time to work as well.
     let heard = session.guidance_settled.iter().filter(|note| note.status == NoteStatus::Acknowledged);
     let steered = session.guidance.iter().chain(heard).map(|note| note.queued_at).max();
     Vitals {
         executing,
         open_calls: session.open_calls.len() + usize::try_from(session.calls_in_flight).unwrap_or(0),
-        quiet_ms: now.millis_since(session.last_activity_at),
+        // A turn that waits for a limit has a reason to be quiet.
+        quiet_ms: if waits { 0 } else { now.millis_since(session.last_activity_at) },
         steered_ms: steered.map(|at| now.millis_since(at)),
         same_calls: log.same_calls,
         errors: log.errors,
@@ -265,6 +267,8 @@ fn read(events: &[Envelope]) -> Log {
             Event::Turn(TurnEvent::Started { .. }) => {
                 (log.same_calls, last) = (0, None);
             }
+            Event::Turn(TurnEvent::Waiting { limit, .. }) => log.rate_limited = !limit.kind.is_transient(),
+            Event::Turn(TurnEvent::Continued { .. }) => log.rate_limited = false,
             Event::Turn(TurnEvent::Finished { outcome, reason, .. }) => {
                 let said = reason.as_deref().unwrap_or_default().to_lowercase();
                 log.rate_limited = RATE_LIMITS.iter().any(|words| said.contains(words));

@@ -95,7 +95,12 @@ impl TurnSpan {
                 },
             ),
             Event::Turn(TurnEvent::Interrupted { turn, cause, .. }) => (*turn, cause.as_str()),
-            Event::Turn(TurnEvent::Started { .. } | TurnEvent::CancelRequested { .. })
+            Event::Turn(
+                TurnEvent::Started { .. }
+                | TurnEvent::CancelRequested { .. }
+                | TurnEvent::Waiting { .. }
+                | TurnEvent::Continued { .. },
+            )
             | Event::Change(_)
             | Event::Inbox(_)
             | Event::Context(_)

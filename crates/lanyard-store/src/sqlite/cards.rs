@@ -9,9 +9,10 @@ use crate::card::Card;
 use crate::sqlite::rows::{Sid, blob, column};
 
 /// The first byte, so that another layout can be told from this one.
-const LAYOUT: u8 = 5;
+const LAYOUT: u8 = 6;
 /// The ones before knew nothing of what is still to be done for a session; those before them nothing of how the last turn
 /// ended and whether it was seen, then nothing of who runs a session's agent, and the first nothing of what waits in one.
+const WITHOUT_LIMIT: u8 = 5;
 const WITHOUT_OWED: u8 = 4;
 const WITHOUT_LAST_TURN: u8 = 3;
 const WITHOUT_DRIVER: u8 = 2;
@@ -72,6 +73,8 @@ fn encode(card: &Card) -> Vec<u8> {
     bytes.push(u8::from(waits.unread));
     put_text(&mut bytes, waits.ended_as.map(TurnEnd::as_str));
     bytes.extend([waits.run_wanted, waits.notice_due].map(u8::from));
+    bytes.push(u8::from(waits.limited));
+    bytes.extend_from_slice(&waits.limit_until.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
     bytes
 }
 
@@ -133,6 +136,10 @@ fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
         let [run_wanted, notice_due] = rest.take::<2>()?.map(|flag| flag != 0);
         (card.pending.run_wanted, card.pending.notice_due) = (run_wanted, notice_due);
     }
+    if layout > WITHOUT_LIMIT {
+        card.pending.limited = rest.take::<1>()? != [0];
+        card.pending.limit_until = rest.optional_time()?;
+    }
     if rest.0.is_empty() { Ok(card) } else { Err(Torn) }
 }
 
@@ -150,11 +157,15 @@ impl<'a> Rest<'a> {
         Ok(Timestamp::from_millis(i64::from_le_bytes(self.take()?)))
     }
 
+    fn optional_time(&mut self) -> Result<Option<Timestamp>, Torn> {
+        let at = Some(i64::from_le_bytes(self.take()?)).filter(|at| *at != i64::MIN);
+        Ok(at.map(Timestamp::from_millis))
+    }
+
     fn pending(&mut self) -> Result<Pending, Torn> {
         let [gates, guidance, inbox, stop_level] = self.take()?;
         let [paused, in_call, running] = self.take::<3>()?.map(|flag| flag != 0);
-        let turn_at = Some(i64::from_le_bytes(self.take()?)).filter(|at| *at != i64::MIN);
-        let turn_at = turn_at.map(Timestamp::from_millis);
+        let turn_at = self.optional_time()?;
         let older = Pending::default();
         Ok(Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at, ..older })
     }
@@ -225,15 +236,17 @@ mod tests {
                 older[0] = layout;
                 decode(&older).unwrap().into_owned()
             };
-            assert_eq!(without(WITHOUT_OWED, 2), card);
-            assert_eq!(without(WITHOUT_LAST_TURN, 7), card);
-            assert_eq!(without(WITHOUT_DRIVER, 11), card);
+            assert_eq!(without(WITHOUT_LIMIT, 9), card);
+            assert_eq!(without(WITHOUT_OWED, 11), card);
+            assert_eq!(without(WITHOUT_LAST_TURN, 16), card);
+            assert_eq!(without(WITHOUT_DRIVER, 20), card);
             let known = Card { pending: Pending::default(), ..card.clone() };
-            assert_eq!(without(WITHOUT_PENDING, 26), known);
+            assert_eq!(without(WITHOUT_PENDING, 35), known);
         }
         card.driven_by = Some(DrivenBy::Host);
         (card.pending.unread, card.pending.ended_as) = (true, Some(TurnEnd::Refused));
         (card.pending.run_wanted, card.pending.notice_due) = (true, true);
+        (card.pending.limited, card.pending.limit_until) = (true, Some(time(6)));
         assert_eq!(decode(&encode(&card)).unwrap().into_owned(), card);
     }
 }

@@ -275,7 +275,7 @@ impl Catalog {
                 archived: card.archived,
                 presence: if card.deleted { Presence::Deleted } else { Presence::Listed },
                 pressing: card.pending.attention(card.state, card.cause, false).first().copied(),
-                in_call: card.pending.in_call || card.pending.gates > 0,
+                in_call: card.pending.in_call || card.pending.gates > 0 || card.pending.limited,
                 owed: Owed::ALL.map(|owed| owed.is_in(&card.pending)),
                 as_of: card.as_of,
                 active_at: card.last_activity_at,

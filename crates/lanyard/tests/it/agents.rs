@@ -19,6 +19,7 @@ mod misdeeds;
 mod named;
 mod offers;
 mod once;
+mod provider_limits;
 mod resume;
 mod stop;
 mod turns;

@@ -10,7 +10,7 @@ export interface Member {
   worst: OperatorState
 }
 
-const URGENCY: readonly OperatorState[] = ['needs_answer', 'failed', 'ready_for_review', 'working', 'idle', 'done']
+const URGENCY: readonly OperatorState[] = ['needs_answer', 'failed', 'ready_for_review', 'working', 'waiting_for_limit', 'idle', 'done']
 
 const urgency = (state: OperatorState): number => {
   const at = URGENCY.indexOf(state)

@@ -6,6 +6,7 @@ export const OPERATOR_STATES: Record<OperatorState, { label: string; icon: strin
   failed: { label: 'failed', icon: 'error', colour: 'list.errorForeground' },
   ready_for_review: { label: 'ready for review', icon: 'eye', colour: 'charts.purple' },
   working: { label: 'working', icon: 'sync', colour: 'charts.green' },
+  waiting_for_limit: { label: 'waiting for limit', icon: 'watch', colour: 'list.warningForeground' },
   idle: { label: 'idle', icon: 'circle-outline', colour: 'descriptionForeground' },
   done: { label: 'done', icon: 'pass', colour: 'descriptionForeground' },
 }

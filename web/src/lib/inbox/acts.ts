@@ -34,6 +34,7 @@ export function actsOf(need: Listed): readonly InboxAct[] {
   const route = sessionPath(row.id)
   const reasons: readonly string[] = need.reasons
   const acts: InboxAct[] = []
+  if (reasons.includes('limit_reached')) acts.push({ name: 'resume', label: 'Go on now', title: 'The turn goes on without waiting for the limit', run: () => post(`${route}/resume`) })
   if (reasons.includes('inbox_paused')) acts.push({ name: 'go', label: 'Resume queue', title: 'The next message in the queue starts', run: () => post(`${route}/inbox/go`) })
   if (reasons.includes('agent_crashed') || reasons.includes('uncertain')) acts.push({ name: 'resume', label: 'Resume', title: 'Starts the agent again with its conversation', run: () => post(`${route}/resume`) })
   if (reasons.some((reason) => ENDS.includes(reason))) acts.push({ name: 'done', label: 'Done', title: 'Marks the end of the turn as seen; the session stays as it is', run: () => seen(row) })

@@ -10,6 +10,8 @@ export const KINDS: Record<NotificationKind | TurnEnd, string> = {
   child_stopped: 'Child stopped',
   budget_spent: 'Budget spent',
   budget_warning: 'Budget nearly spent',
+  limit_reached: 'Limit reached',
+  limit_over: 'Limit over',
   flow_waiting: 'Flow waits',
   flow_failed: 'Flow failed',
   journal_large: 'Journal large',

@@ -3,13 +3,15 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::agents::limits::{self, LimitSign};
+
 /// A line, sorted.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
     Request { id: Value, method: String, params: Value },
     Notification { method: String, params: Value },
     Result { id: Value, result: Value },
-    Error { id: Value, message: String },
+    Error { id: Value, message: String, limit: Option<LimitSign> },
 }
 
 /// What a line says, or what is wrong with it.
@@ -27,7 +29,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, String> {
         (Some(id), Some(method)) => Ok(Message::Request { id, method, params }),
         (None, Some(method)) => Ok(Message::Notification { method, params }),
         (Some(id), None) => match object.remove("error") {
-            Some(error) => Ok(Message::Error { id, message: said(&error) }),
+            Some(error) => {
+                let message = said(&error);
+                Ok(Message::Error { id, limit: limits::in_error(&error, &message), message })
+            }
             None => Ok(Message::Result { id, result: object.remove("result").unwrap_or(Value::Null) }),
         },
         (None, None) => Err("neither a call nor an answer".to_owned()),

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use lanyard_core::session::{PlanEntry, PlanEntryState, Signal, TurnOutcome};
+use lanyard_core::session::{LimitKind, PlanEntry, PlanEntryState, Signal, TurnOutcome};
 use serde_json::Value;
 
 use super::asks;
 use crate::agents::driver::{Action, Actions, Child, TextKind, TurnEnd, error_seen, micros};
+use crate::agents::limits::{self, LimitReset, LimitSign};
 
 /// Calls and subagents at work that are kept in mind.
 const OPEN_MAX: usize = 1024;
@@ -53,8 +54,16 @@ pub(in crate::agents) struct ClaudeLines {
     /// It asks Lanyard; what it denies otherwise, nobody was asked about.
     asks: bool,
     context: Option<u64>,
+    /// The limit that the turn met, by what was said of it before the result.
+    limit: ToldLimit,
     /// What the program has cost since its start, by its last word.
     cost: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct ToldLimit {
+    kind: Option<LimitKind>,
+    reset: Option<LimitReset>,
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +90,7 @@ impl ClaudeLines {
             parts: None,
             asks,
             context: None,
+            limit: ToldLimit::default(),
             cost: None,
         }
     }
@@ -97,6 +107,7 @@ impl ClaudeLines {
             "assistant" => self.assistant(native.as_ref(), message, out),
             "user" => self.user(native.as_deref(), message, out),
             "stream_event" => self.streamed(native, message, out),
+            "rate_limit_event" => self.rate_limited(&message["rate_limit_info"]),
             "control_request" => self.asked(message, out),
             "control_cancel_request" => asks::withdrawn(message, out),
             "result" => return ClaudeNews::Result(self.result(message, out)),
@@ -364,6 +375,7 @@ impl ClaudeLines {
 
     fn result(&mut self, message: &Value, out: &mut Actions) -> TurnEnd {
         (self.streaming, self.parts) = (None, None);
+        let told = std::mem::take(&mut self.limit);
         if self.span == ClaudeSpan::OneTurn {
             self.rest(out);
         }
@@ -395,7 +407,15 @@ impl ClaudeLines {
                 denied.map_or(TurnEnd::Done(done), |note| TurnEnd::Noted(done, note))
             }
             _ if why.starts_with("aborted") => TurnEnd::Cancelled,
-            _ => TurnEnd::Failed(words),
+            _ => failed(message, words, told),
+        }
+    }
+
+    /// `rate_limit_event`: the state of a usage window.
+    fn rate_limited(&mut self, info: &Value) {
+        if info["status"] == "rejected" {
+            self.limit.kind = Some(LimitKind::Usage);
+            self.limit.reset = info["resetsAt"].as_u64().map(LimitReset::at_epoch);
         }
     }
 
@@ -411,6 +431,20 @@ impl ClaudeLines {
             return costs.fold(0, u64::saturating_add);
         }
         before.map_or(0, |before| total.saturating_sub(before))
+    }
+}
+
+/// A failure, or the limit that it is. What the program said of the limit before its result counts most.
+fn failed(message: &Value, words: String, told: ToldLimit) -> TurnEnd {
+    let of_words = limits::in_words(&words);
+    let status = message["api_error_status"].as_u64();
+    let kind = of_words.as_ref().map(|sign| sign.kind).or(told.kind).or(status.and_then(limits::of_status));
+    match kind {
+        Some(kind) => {
+            let reset = of_words.and_then(|sign| sign.reset).or(told.reset);
+            TurnEnd::Limited(LimitSign { kind, text: words, reset })
+        }
+        None => TurnEnd::Failed(words),
     }
 }
 

@@ -1,11 +1,12 @@
 //! What Codex tells unasked: turns, items, text, plans, tokens.
 
-use lanyard_core::session::{PlanEntry, PlanEntryState, Signal, TurnOutcome};
+use lanyard_core::session::{LimitKind, PlanEntry, PlanEntryState, Signal, TurnOutcome};
 use serde_json::Value;
 
 use super::threads::Item;
 use super::{Codex, items};
 use crate::agents::driver::{Action, Actions, Child, TextKind, TurnEnd, error_seen};
+use crate::agents::limits::{self, LimitSign};
 
 impl Codex {
     pub(super) fn noticed(&mut self, method: &str, params: &Value, out: &mut Actions) {
@@ -253,12 +254,33 @@ fn end(turn: &Value) -> TurnEnd {
         "completed" => TurnEnd::Done(TurnOutcome::Completed),
         "interrupted" => TurnEnd::Cancelled,
         "failed" => match error["codexErrorInfo"].as_str().unwrap_or_default() {
-            "contextWindowExceeded" | "sessionBudgetExceeded" | "usageLimitExceeded" => {
-                TurnEnd::Limit(message())
-            }
-            _ => TurnEnd::Failed(message()),
+            "contextWindowExceeded" | "sessionBudgetExceeded" => TurnEnd::Limit(message()),
+            info => failed(info, &error["codexErrorInfo"], message()),
         },
         other => TurnEnd::Failed(format!("codex ended the turn as `{other}`")),
+    }
+}
+
+/// A failure, or the limit that it is.
+fn failed(info: &str, more: &Value, message: String) -> TurnEnd {
+    let of_words = limits::in_words(&message);
+    let named = match info {
+        "usageLimitExceeded" => Some(LimitKind::Usage),
+        "serverOverloaded" => Some(LimitKind::Overloaded),
+        "internalServerError" => Some(LimitKind::Unavailable),
+        // `{"httpConnectionFailed": {"httpStatusCode": 502}}`, and others of the kind.
+        _ => more.as_object().and_then(|kinds| kinds.values().next()).map(|kind| {
+            let status = kind["httpStatusCode"].as_u64();
+            status.and_then(limits::of_status).unwrap_or(LimitKind::Unavailable)
+        }),
+    };
+    // Words tell a spent quota from a usage window.
+    match of_words.as_ref().map(|sign| sign.kind).or(named) {
+        Some(kind) => {
+            let reset = of_words.and_then(|sign| sign.reset);
+            TurnEnd::Limited(LimitSign { kind, text: message, reset })
+        }
+        None => TurnEnd::Failed(message),
     }
 }
 

@@ -60,7 +60,7 @@ impl Runner {
             TextKind::Thought => "thought",
             TextKind::User => return,
         };
-        let turn = self.turn.as_ref().filter(|_| session == self.session).map(|turn| turn.id);
+        let turn = self.turn.as_ref().filter(|_| session == self.session).map(|turn| turn.of);
         self.shared.engine.preview(session, LiveText { kind, text, message_id: message, turn });
     }
 
@@ -302,6 +302,7 @@ impl Runner {
             steers: self.settings.driver.steers_subagents(),
             // It works in its parent's process.
             sandbox: self.shared.session(self.session).await.and_then(|held| held.run?.sandbox),
+            account: None,
         };
         self.shared.note(session, started).await;
         self.child_begins(at, session, child).await;
@@ -455,11 +456,18 @@ pub(super) fn end_of(turn: Option<TurnId>, end: TurnEnd, receipt: Receipt) -> Si
     let killed = !(receipt.processes.is_empty() && receipt.left.is_empty());
     match end {
         // Its commands were ended: whatever it says itself, the turn was cut off.
-        TurnEnd::Done(_) | TurnEnd::Noted(..) | TurnEnd::Failed(_) if killed => cancelled(receipt),
+        TurnEnd::Done(_) | TurnEnd::Noted(..) | TurnEnd::Failed(_) | TurnEnd::Limited(_) if killed => {
+            cancelled(receipt)
+        }
         TurnEnd::Done(outcome) => Signal::TurnFinished { turn, outcome, reason: None },
         TurnEnd::Noted(outcome, note) => Signal::TurnFinished { turn, outcome, reason: Some(note) },
         TurnEnd::Failed(reason) => {
             let reason = Some(without_escapes(&reason));
+            Signal::TurnFinished { turn, outcome: TurnOutcome::Failed, reason }
+        }
+        // Of a subagent: what becomes of it its parent decides.
+        TurnEnd::Limited(limit) => {
+            let reason = Some(without_escapes(&limit.text));
             Signal::TurnFinished { turn, outcome: TurnOutcome::Failed, reason }
         }
         TurnEnd::Cancelled => cancelled(receipt),

@@ -34,7 +34,7 @@ impl Runner {
         let greeted = held.phase == RunPhase::Ready;
         let once = settings.driver == DriverKind::Command;
         let own_turn = if once { about.own_turn(session, held) } else { None };
-        let turn = session.turn.as_ref().map(|turn| turn.id);
+        let turn = session.turn.as_ref().filter(|turn| !turn.is_waiting()).map(ActiveTurn::prompt_id);
         let begin = match &about.native {
             _ if greeted => begin_adopted(session, held, &family, if once { own_turn } else { turn }),
             Some(native) => Begin::Resume { native: native.clone() },
@@ -76,13 +76,13 @@ impl Runner {
     pub(in crate::agents) async fn catch_up(&mut self, session: &Session) {
         failpoint::hit("before_catch_up");
         self.carry_out().await;
-        if let Some(active) = &session.turn {
+        if let Some(active) = session.turn.as_ref().filter(|active| !active.is_waiting()) {
             // The program of an agent that is run once per turn has its prompt, whether it greeted or not.
             let told = self.course.is_ready() || self.runs_once();
-            if told && self.may_take(active.id) {
+            if told && self.may_take(active.prompt_id()) {
                 self.tell_prompt(session, active).await;
             } else {
-                self.waiting = Some(active.id);
+                self.waiting = Some(active.prompt_id());
             }
         }
         self.carry_out().await;
@@ -102,9 +102,9 @@ impl Runner {
 
     /// Says the prompt of the running turn again.
     async fn tell_prompt(&mut self, session: &Session, active: &ActiveTurn) {
-        let Some(text) = self.whole_prompt(session, active.seq).await else { return };
-        let turn = active.id;
-        self.take_turn(turn);
+        let Some(text) = self.whole_prompt(session, active).await else { return };
+        let turn = active.prompt_id();
+        self.take_turn(active);
         self.began = self.shared.runs.turn_began(&self.run.to_string(), &turn.to_string());
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
         self.carry_out().await;
@@ -140,7 +140,7 @@ impl Runner {
         }
         self.pass_answers(session, None);
         if let Some(active) = session.turn.as_ref().filter(|active| active.cancel_requested) {
-            let effect = Effect::CancelWork { turn: active.id, forced: false };
+            let effect = Effect::CancelWork { turn: active.prompt_id(), forced: false };
             self.obey(AgentWish::of(session.id, effect)).await;
         }
         if let Some(stop) = &session.stop {

@@ -63,7 +63,7 @@ impl Runner {
             return;
         };
         turn.warned = true;
-        let (session, turn) = (self.session, turn.id);
+        let (session, turn) = (self.session, turn.of);
         let new = NewNotification {
             kind: NotificationKind::BudgetWarning,
             severity: Severity::Warning,

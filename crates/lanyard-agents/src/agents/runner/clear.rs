@@ -106,11 +106,23 @@ impl Runner {
     }
 
     /// The turn is over, and nothing of it lives but what the receipt says.
-    fn turn_over(&mut self, at: u64, end: TurnEnd, receipt: Receipt) {
+    pub(super) fn turn_over(&mut self, at: u64, end: TurnEnd, receipt: Receipt) {
         let Some(running) = self.turn.take() else { return };
         self.idle_since = Instant::now();
         if !running.over {
-            self.pen.signal(self.session, end_of(Some(running.id), end, receipt), at);
+            let untouched = receipt.processes.is_empty() && receipt.left.is_empty();
+            let signal = match self.recognised(end) {
+                TurnEnd::Limited(limit) if untouched && running.cancel.is_none() => {
+                    self.limited(running.id, &limit)
+                }
+                end @ (TurnEnd::Done(_)
+                | TurnEnd::Noted(..)
+                | TurnEnd::Cancelled
+                | TurnEnd::Limit(_)
+                | TurnEnd::Failed(_)
+                | TurnEnd::Limited(_)) => end_of(Some(running.id), end, receipt),
+            };
+            self.pen.signal(self.session, signal, at);
         }
         self.ended_turn = Some(running.id);
     }

@@ -1,7 +1,8 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
 use lanyard_core::session::{
-    Attempt, Effect, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
+    ActiveTurn, Attempt, Effect, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal,
+    SnapshotReason,
 };
 use lanyard_core::text::{one_line, without_escapes};
 use tokio::time::{Duration, Instant};
@@ -79,6 +80,7 @@ impl Runner {
         };
         self.say(|driver, out| driver.exited(code, out));
         self.carry_out().await;
+        self.died_of_limit();
         self.report().await;
         self.tell_missing_tools().await;
         self.calls.end_all().await;
@@ -87,7 +89,9 @@ impl Runner {
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
         let lost = match self.shared.session(self.session).await {
-            Some(held) if held.stop.is_none() && self.takes_turn_along() => held.turn,
+            Some(held) if held.stop.is_none() && self.takes_turn_along() => {
+                held.turn.filter(|turn| !turn.is_waiting())
+            }
             Some(_) | None => None,
         };
         let signal = self.ended(&exit, &swept);
@@ -102,7 +106,7 @@ impl Runner {
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
             Ok(_) => {}
         }
-        self.ended_turn = self.ended_turn.or(lost.as_ref().map(|turn| turn.id));
+        self.ended_turn = self.ended_turn.or(lost.as_ref().map(ActiveTurn::prompt_id));
         self.snapshot_end().await;
         self.snapshot_stop().await;
         if let Err(error) = self.shared.runs.forget(&self.run.to_string()) {
@@ -110,13 +114,15 @@ impl Runner {
         }
         self.orders.close();
         let next = self.shared.session(self.session).await.and_then(|held| held.turn);
+        // One that waits for a limit goes on when its time comes.
+        let next = next.filter(|next| !next.is_waiting());
         if let Some(lost) = lost {
             auto_resume(&self.shared, &self.settings, self.session, self.run, &lost).await;
         }
         let mut orders = Vec::new();
         // A turn that was not lost with this run is for the next one. Ordered twice, it is begun once.
         if let (Some(next), false) = (next, self.course.tries_again()) {
-            orders.push(AgentWish::of(self.session, Effect::RunTurn { turn: next.id }));
+            orders.push(AgentWish::of(self.session, Effect::RunTurn { turn: next.prompt_id() }));
         }
         orders.extend(self.held_back.drain(..));
         while let Ok(order) = self.orders.try_recv() {

@@ -2,8 +2,8 @@
 
 use lanyard_api::agents::settings::DriverKind;
 use lanyard_core::session::{
-    Continuity, Effect, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt, Session,
-    Signal, SnapshotReason, StopLevel, StopScope,
+    ActiveTurn, Continuity, Effect, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt,
+    Session, Signal, SnapshotReason, StopLevel, StopScope,
 };
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
@@ -79,19 +79,25 @@ impl Runner {
     /// Hands a prompt to the agent. Told twice, it is written once.
     pub(super) async fn begin_turn(&mut self, turn: TurnId) {
         let Some(session) = self.shared.session(self.session).await else { return };
-        let Some(active) = session.turn.as_ref().filter(|active| active.id == turn) else { return };
+        let Some(active) = session.turn.as_ref().filter(|active| active.prompt_id() == turn) else {
+            return;
+        };
+        // Boxed, since it may lead to the end of the run.
+        if active.is_waiting() || !Box::pin(self.account_serves(active)).await {
+            return;
+        }
         self.snapshot(&session, SnapshotReason::TurnStart, &turn.to_string()).await;
         if self.held_back.iter().any(AgentWish::ends) {
             // It may be this turn that is to end: the agent is not given it before that is known.
             self.waiting = Some(turn);
             return;
         }
-        let Some(text) = self.whole_prompt(&session, active.seq).await else {
+        let Some(text) = self.whole_prompt(&session, active).await else {
             let reason = Some("its prompt cannot be read from the log".to_owned());
             let (cause, receipt) = (InterruptCause::Crash, Receipt::default());
             return self.shared.note(self.session, Signal::TurnLost { cause, reason, receipt }).await;
         };
-        self.take_turn(turn);
+        self.take_turn(active);
         self.mark_turn(turn);
         failpoint::hit("before_prompt");
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
@@ -115,12 +121,13 @@ impl Runner {
     }
 
     /// The clock of a turn starts.
-    pub(super) fn take_turn(&mut self, turn: TurnId) {
+    pub(super) fn take_turn(&mut self, active: &ActiveTurn) {
         let now = Instant::now();
         let after = |ms: u64| (ms > 0).then(|| now + Duration::from_millis(ms));
         self.began = None;
         self.turn = Some(Turn {
-            id: turn,
+            id: active.prompt_id(),
+            of: active.id,
             deadline: after(self.settings.turn_timeout_ms),
             budget_at: after(self.settings.budget.time_ms),
             warn_at: after(budget::most_of(self.settings.budget.time_ms)),
@@ -135,11 +142,12 @@ impl Runner {
     }
 
     /// The words of a turn with everything that goes before them, made from the log alone.
-    pub(super) async fn whole_prompt(&mut self, session: &Session, seq: u64) -> Option<String> {
-        let Opened { prompt, anchors, governance } = self.shared.prompt(self.session, seq).await?;
+    pub(super) async fn whole_prompt(&mut self, session: &Session, active: &ActiveTurn) -> Option<String> {
+        let Opened { prompt, anchors, governance } = self.shared.prompt(self.session, active.seq).await?;
         let run = session.run.as_ref()?;
         let first = run.turns <= 1;
         let fresh = run.opened != Some(Continuity::Native);
+        let prompt = words::of_leg(active, prompt, !(first && fresh));
         // A conversation that opens, and one whose context was compacted since the agent was told.
         let tell = (first && fresh) || governance;
         // An agent whose protocol has a place for its role was told there, and keeps it over compactions.
@@ -184,6 +192,9 @@ impl Runner {
             if self.waiting.take_if(|waiting| *waiting == turn).is_some() {
                 let channel = "the agent had not begun".to_owned();
                 self.shared.note(self.session, Signal::WorkEnded { channel }).await;
+            } else if self.turn.is_none() && self.is_given_up().await {
+                let channel = "the turn waited for a limit".to_owned();
+                self.shared.note(self.session, Signal::WorkEnded { channel }).await;
             }
             return;
         }
@@ -191,6 +202,12 @@ impl Runner {
             return self.end_run("the cancel was forced").await;
         }
         self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
+    }
+
+    /// Whether the session's turn waits for a limit and was cancelled.
+    async fn is_given_up(&self) -> bool {
+        let held = self.shared.session(self.session).await.and_then(|held| held.turn);
+        held.is_some_and(|turn| turn.is_waiting() && turn.cancel_requested)
     }
 
     /// Asks the agent to end its turn, and remembers until when it may take.

@@ -5,11 +5,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lanyard_api::agents::accounts::AccountChoice;
 use lanyard_api::agents::known;
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_api::names::SESSION;
 use lanyard_core::session::{
-    Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason, TurnOutcome,
+    ActiveTurn, Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason,
+    TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
 use lanyard_git::workspace_files;
@@ -20,6 +22,7 @@ use tokio::time::{Duration, Instant};
 
 use super::course::Course;
 use super::end::ways_after;
+use super::limited::{account_of, known as known_limit};
 use super::spent::SpentOutput;
 use super::{Left, Runner, tools};
 use crate::agents::AgentWish;
@@ -90,7 +93,7 @@ impl About {
     /// The turn a run of an agent that is run once per turn belongs to. Folders of older daemons do not name it: there
     /// it is the active turn, unless a later one began since the agent was ready.
     pub(in crate::agents) fn own_turn(&self, session: &Session, held: &Run) -> Option<TurnId> {
-        let active = session.turn.as_ref().filter(|_| held.turns <= 1).map(|turn| turn.id);
+        let active = session.turn.as_ref().filter(|_| held.turns <= 1).map(ActiveTurn::prompt_id);
         self.turn.or(active)
     }
 }
@@ -106,9 +109,20 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
         return nobody_runs(start, &agent).await;
     };
     // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
-    if start.turn.is_some_and(|turn| session.turn.as_ref().is_none_or(|active| active.id != turn)) {
+    let is_current = |active: &ActiveTurn, turn| active.prompt_id() == turn && !active.is_waiting();
+    if start.turn.is_some_and(|turn| !session.turn.as_ref().is_some_and(|active| is_current(active, turn))) {
         return left_by(start);
     }
+    let (account, settings) = match account(&start, &session, &agent, settings).await {
+        Ok(chosen) => chosen,
+        Err(NoAccount::Limited(signal)) => {
+            start.shared.note(start.session, *signal).await;
+            return left_by(start);
+        }
+        Err(NoAccount::Unusable(what)) => {
+            return fail_unstarted(start, &agent, "account_unusable", &what).await;
+        }
+    };
     if let Some(stale) = session.live_run() {
         // The turn that is to be run now was admitted after that run was lost.
         start.shared.end_unattended(start.session, stale.id, None).await;
@@ -120,7 +134,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let sandbox =
         confined.as_ref().ok().and_then(Option::as_ref).map(|held| Box::new(held.containment.clone()));
     let agent = agent.clone();
-    let started = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false, sandbox };
+    let started = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false, sandbox, account };
     start.shared.note(start.session, started).await;
     // Read again: somebody may have stopped it, and a run the log does not know must not begin.
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
@@ -133,7 +147,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
         Err(failure) => Err(failure),
     };
     match prepared {
-        Ok(runner) => runner.run().await,
+        Ok(runner) => Box::pin(runner.run()).await,
         Err((code, what)) => {
             tracing::warn!(session = %start.session, %run, code, what, "an agent was not started");
             let signals = not_started(&start, run, code, &what);
@@ -154,18 +168,73 @@ async fn confined(
     confine::of_session(shared, session, settings, &workspace).await
 }
 
+/// Why a run has no account.
+enum NoAccount {
+    /// The limit of every account is known to be reached: the turn waits.
+    Limited(Box<Signal>),
+    Unusable(String),
+}
+
+/// The account for the run, and the settings with its variables. A limit that is known already is the turn's end for now.
+async fn account(
+    start: &Start,
+    session: &Session,
+    agent: &str,
+    mut settings: AgentSettings,
+) -> Result<(Option<String>, AgentSettings), NoAccount> {
+    let (shared, now) = (&start.shared, start.shared.clock.now());
+    let held = account_of(session);
+    if session.turn.as_ref().and_then(|turn| turn.leg.as_ref()).is_some_and(|leg| leg.asked) {
+        let first = held.or(settings.accounts.first().map(|account| account.name.as_str()));
+        shared.exhausted.forget(agent, first);
+    }
+    let name = match (shared.account(agent, &settings, held, now), start.turn) {
+        (AccountChoice::Use(name), _) => name,
+        (AccountChoice::Exhausted { account, resets_at }, Some(turn)) => {
+            let signal = known_limit(shared, &settings, turn, (account, resets_at));
+            return Err(NoAccount::Limited(Box::new(signal)));
+        }
+        // An agent that is only to be there costs nothing.
+        (AccountChoice::Exhausted { account, .. }, None) => account,
+    };
+    let Some(account) = name.as_deref().and_then(|name| settings.account(name)).cloned() else {
+        return Ok((None, settings));
+    };
+    let values =
+        tokio::task::spawn_blocking(move || account.environment(|name| std::env::var(name).ok())).await;
+    match values.map_err(|error| error.to_string()).and_then(|values| values.map_err(|why| why.to_string())) {
+        Ok(values) => {
+            settings.env.extend(values);
+            Ok((name, settings))
+        }
+        Err(why) => Err(NoAccount::Unusable(why)),
+    }
+}
+
 /// The agent is none of the config's: a subagent whose parent's process has ended. Its turn ends with these words.
 async fn nobody_runs(start: Start, agent: &str) -> Left {
-    const CODE: &str = "agent_unknown";
     let what = format!("no agent `{agent}` is configured; a subagent lives with its parent");
+    fail_unstarted(start, agent, "agent_unknown", &what).await
+}
+
+/// No run is started: its turn fails, or the log says why there is none.
+async fn fail_unstarted(start: Start, agent: &str, code: &str, what: &str) -> Left {
     if start.turn.is_some() {
-        let (turn, outcome, reason) = (start.turn, TurnOutcome::Failed, Some(format!("{CODE}: {what}")));
+        let (turn, outcome, reason) = (start.turn, TurnOutcome::Failed, Some(format!("{code}: {what}")));
         start.shared.note(start.session, Signal::TurnFinished { turn, outcome, reason }).await;
     } else {
         // Somebody waits for the run: the log says why there is none.
         let (run, agent, driver) = (start.shared.mint_run(), agent.to_owned(), "none".to_owned());
-        let begun = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false, sandbox: None };
-        let ended = not_started(&start, run, CODE.to_owned(), &what);
+        let begun = Signal::RunStarted {
+            run,
+            agent,
+            driver,
+            mirrored: false,
+            steers: false,
+            sandbox: None,
+            account: None,
+        };
+        let ended = not_started(&start, run, code.to_owned(), what);
         let signals = std::iter::once(begun).chain(ended).collect();
         start.shared.note_all(start.session, signals).await;
     }
@@ -278,7 +347,7 @@ async fn prepare(
     runner.has_past = has_past(session);
     runner.say(|driver, out| driver.begin(out));
     if let (Some(text), Some(turn)) = (prompt, start.turn) {
-        runner.begin_once(session, turn, &text).await;
+        runner.was_given(session, turn, &text).await;
     }
     Ok(runner)
 }
@@ -287,12 +356,19 @@ async fn prepare(
 fn has_past(session: &Session) -> bool {
     // A conversation the agent had before its first run here should be known to it too.
     let brought = session.native.is_some() && session.run.as_ref().is_some_and(|held| held.number == 1);
-    brought || was_prompted(session)
+    let worked = session.turn.as_ref().is_some_and(|turn| turn.leg.is_some() && turn.worked);
+    brought || worked || had_turns(session)
 }
 
 /// Whether there was a turn before the running one.
-fn was_prompted(session: &Session) -> bool {
+fn had_turns(session: &Session) -> bool {
     session.turns > u64::from(session.turn.is_some())
+}
+
+/// Whether the agent was given a prompt before, which may be that of the running turn before a limit.
+fn was_prompted(session: &Session) -> bool {
+    let before = session.turn.as_ref().is_some_and(|turn| turn.leg.is_some() && turn.delivered);
+    before || had_turns(session)
 }
 
 /// The listener of the run's relay.
@@ -317,9 +393,10 @@ async fn once_prompt(
     plan: &Plan,
 ) -> Result<String, Failure> {
     let gone = || ("prompt_missing".to_owned(), "the turn's prompt cannot be read from the log".to_owned());
-    let active = session.turn.as_ref().filter(|active| active.id == turn).ok_or_else(gone)?;
+    let active = session.turn.as_ref().filter(|active| active.prompt_id() == turn).ok_or_else(gone)?;
     let Opened { prompt, anchors, governance } =
         shared.prompt(session.id, active.seq).await.ok_or_else(gone)?;
+    let prompt = words::of_leg(active, prompt, !matches!(plan.begin, Begin::New));
     let tell = governance || matches!(plan.begin, Begin::New);
     let before = words::Before {
         instructions: settings.instructions.as_deref().filter(|_| tell),
@@ -332,12 +409,14 @@ async fn once_prompt(
 }
 
 impl Runner {
-    /// The turn of an agent that was started with its prompt and may greet in the middle of its answer.
-    async fn begin_once(&mut self, session: &Session, turn: TurnId, text: &str) {
+    /// The program was started with its prompt and may greet in the middle of its answer.
+    async fn was_given(&mut self, session: &Session, turn: TurnId, text: &str) {
         self.waiting = None;
         self.own_turn = Some(turn);
         self.snapshot(session, SnapshotReason::TurnStart, &turn.to_string()).await;
-        self.take_turn(turn);
+        if let Some(active) = &session.turn {
+            self.take_turn(active);
+        }
         self.say(|driver, out| driver.prompt(turn, None, text, out));
         self.carry_out().await;
         self.handed_over(turn, Some(session)).await;
@@ -577,6 +656,8 @@ impl Runner {
         let stand = Stand { enclosure, ..Stand::of(&shared, &settings, &workspace, session.id, run) };
         Self {
             session: session.id,
+            agent: session.hands.agent.clone().unwrap_or_default(),
+            account: held.and_then(|held| held.account.clone()),
             output: link.output(from),
             unread: Vec::new(),
             position: from,

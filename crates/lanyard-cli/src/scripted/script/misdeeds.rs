@@ -29,7 +29,28 @@ pub(in crate::scripted) enum Misdeed {
     DoubleAnswer,
     LateUpdate,
     UnknownUpdate,
-    Error { code: i32, message: String },
+    Error {
+        code: i32,
+        message: String,
+    },
+    /// The provider's limit, until the file is there. The first time makes it.
+    Limit {
+        file: String,
+        limit: ScriptedLimit,
+    },
+}
+
+/// A limit of the provider, as an agent tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::scripted) enum ScriptedLimit {
+    /// A usage limit, with the milliseconds until its reset if that is told.
+    Usage { reset_ms: Option<u64> },
+    /// A quota that is spent.
+    Quota,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The agent dies with words about a usage limit.
+    Dies,
 }
 
 pub(super) fn parse(name: &str, rest: &str) -> Result<Option<Misdeed>, String> {
@@ -55,6 +76,21 @@ pub(super) fn parse(name: &str, rest: &str) -> Result<Option<Misdeed>, String> {
         "/error" => {
             let (code, message) = split(rest);
             Misdeed::Error { code: number(code, "a code", i32::MAX)?, message: message.to_owned() }
+        }
+        "/limit" => {
+            let (file, after) = split(rest);
+            let (kind, wait) = split(after);
+            let limit = match kind {
+                "usage" if wait.is_empty() => ScriptedLimit::Usage { reset_ms: None },
+                "usage" => {
+                    ScriptedLimit::Usage { reset_ms: Some(number(wait, "milliseconds", WAIT_MS_MAX)?) }
+                }
+                "quota" => ScriptedLimit::Quota,
+                "529" => ScriptedLimit::Overloaded,
+                "die" => ScriptedLimit::Dies,
+                _ => return Err("a limit is `usage`, `usage MS`, `quota`, `529` or `die`".to_owned()),
+            };
+            Misdeed::Limit { file: needed(file, "a path")?.to_owned(), limit }
         }
         _ => return Ok(None),
     };

@@ -50,8 +50,17 @@ pub(in crate::session) fn run_began(run: u128) -> Event {
 
 fn began(run: u128, mirrored: bool) -> Event {
     let (agent, driver) = ("executor".into(), "acp".into());
-    RunEvent::Started { run: run_id(run), number: 1, agent, driver, mirrored, steers: false, sandbox: None }
-        .into()
+    RunEvent::Started {
+        run: run_id(run),
+        number: 1,
+        agent,
+        driver,
+        mirrored,
+        steers: false,
+        sandbox: None,
+        account: None,
+    }
+    .into()
 }
 
 pub(in crate::session) fn run_over(run: u128) -> Event {
@@ -121,7 +130,16 @@ pub(in crate::session) fn mirrored_run_started(run: u128) -> Input {
 
 fn run_starts(run: u128, mirrored: bool) -> Input {
     let (agent, driver) = ("executor".into(), "acp".into());
-    Signal::RunStarted { run: run_id(run), agent, driver, mirrored, steers: false, sandbox: None }.into()
+    Signal::RunStarted {
+        run: run_id(run),
+        agent,
+        driver,
+        mirrored,
+        steers: false,
+        sandbox: None,
+        account: None,
+    }
+    .into()
 }
 
 pub(in crate::session) fn run_ready(run: u128) -> Input {

@@ -54,6 +54,25 @@ impl Stage {
         Self::configured(folder, &config)
     }
 
+    /// One agent, `a`, and a daemon whose clocks are set by hand.
+    pub(super) fn timed(flags: &[&str], settings: &str, clock: &Path) -> Self {
+        let mut stage = Self::with(flags, settings);
+        stage.setup = stage.setup.clone().env("LANYARD_CLOCK_FILE", clock);
+        stage.restart();
+        stage
+    }
+
+    /// SIGKILL to the daemon, and a new one in its place that has this variable.
+    pub(super) fn restart_in(&mut self, name: &str, value: &str) {
+        self.setup = self.setup.clone().env(name, value);
+        self.restart();
+    }
+
+    /// SIGKILL to the daemon, and a new one in its place that dies where it is told to.
+    pub(super) fn restart_to_die(&mut self, place: &str) {
+        self.daemon.restart_with(self.setup.clone().env("LANYARD_FAILPOINT", place));
+    }
+
     fn configured(folder: tempfile::TempDir, config: &str) -> Self {
         let setup = Setup::default().config(config);
         Self { daemon: Daemon::start(setup.clone()), setup, folder }

@@ -68,6 +68,14 @@ export function mark(event: Event): Line | null {
       return line('flag', `Session ${event.data.how}${because(event.data.reason)}`, event.data.how === 'failed' ? 'bad' : 'ok')
     case 'turn.cancel_requested':
       return line('stop', `Cancel ${event.data.forced ? 'forced' : 'asked'} by ${by}${because(event.data.reason)}`, 'warn')
+    case 'turn.waiting': {
+      const { limit, until } = event.data
+      const account = limit.account ? ` of ${limit.account}` : ''
+      const when = until ? `until ${new Date(until).toLocaleString()}` : 'until someone sends it on'
+      return line('clock', `Waits for a ${words(limit.kind)} limit${account} ${when}: ${excerpt(limit.text)}`, 'warn')
+    }
+    case 'turn.continued':
+      return event.data.asked ? line('play', `Sent on by ${by}`, 'info') : line('play', 'Goes on after the limit', 'info')
     case 'turn.queued':
       return quiet('pause', `Queued by ${by}: ${excerpt(event.data.prompt)}`)
     case 'turn.edited':
