@@ -14,6 +14,7 @@ mod host;
 mod launch;
 mod operator_mcp;
 mod out;
+mod registry;
 mod relay;
 mod render;
 mod scripted;

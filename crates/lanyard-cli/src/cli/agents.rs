@@ -1,10 +1,13 @@
 //! `lanyard agents`: which agents there are, and whether one works.
 
+mod added;
+
 use lanyard_api::types::{AgentCheck, AgentList};
 use lanyard_client::Route;
 use lanyard_core::session::Capabilities;
 use serde_json::json;
 
+use self::added::{AgreedArgs, RegistryArgs};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
@@ -23,12 +26,17 @@ const EXAMPLES: &str = "\
 Lists the agents of the config, the built-in `demo`, and what else is installed where the daemon
 looks for programs. `lanyard init` writes what it finds into a config.
 
+`add` installs an agent of the ACP registry into the data folder, with npm or uv, and writes its
+entry into the config. It asks first; without a terminal, say --yes. No script of a package runs.
+
 Examples:
   lanyard agents
   lanyard agents --versions
-  lanyard agents check opencode";
+  lanyard agents check opencode
+  lanyard agents search claude
+  lanyard agents add gemini --yes";
 
-/// List agents, or try one
+/// List agents, try one, or add one from the registry
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct Agents {
@@ -46,6 +54,38 @@ enum AgentsVerb {
         /// The agent, as the config names it
         name: String,
     },
+    /// List the agents of the registry
+    Search {
+        /// Words that each have to be in the name or the description
+        words: Vec<String>,
+        #[command(flatten)]
+        from: RegistryArgs,
+    },
+    /// Install an agent of the registry and write its config entry
+    Add {
+        /// The agent, as the registry names it
+        name: String,
+        #[command(flatten)]
+        from: RegistryArgs,
+        #[command(flatten)]
+        sure: AgreedArgs,
+    },
+    /// Install the registry's version of an agent that was added
+    Update {
+        /// The agent, as the config names it
+        name: String,
+        #[command(flatten)]
+        from: RegistryArgs,
+        #[command(flatten)]
+        sure: AgreedArgs,
+    },
+    /// Remove an agent that was added, with its config entry
+    Remove {
+        /// The agent, as the config names it
+        name: String,
+        #[command(flatten)]
+        sure: AgreedArgs,
+    },
 }
 
 impl Agents {
@@ -53,6 +93,12 @@ impl Agents {
         match self.verb {
             None => list(context, self.versions).await,
             Some(AgentsVerb::Check { name }) => check(context, &name).await,
+            Some(AgentsVerb::Search { words, from }) => added::search(context, &words, &from),
+            Some(AgentsVerb::Add { name, from, sure }) => added::add(context, &name, &from, &sure).await,
+            Some(AgentsVerb::Update { name, from, sure }) => {
+                added::update(context, &name, &from, &sure).await
+            }
+            Some(AgentsVerb::Remove { name, sure }) => added::remove(context, &name, &sure),
         }
     }
 }

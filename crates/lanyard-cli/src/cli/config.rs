@@ -1,5 +1,6 @@
 //! `lanyard config`: look at the config file and change it, without breaking it.
 
+pub(super) mod agent_entry;
 mod edit;
 mod set;
 mod write;
@@ -168,6 +169,9 @@ fn prune(shown: &mut Value, default: &Value) {
 
 /// Hides values that are given to programs and servers: they may be secrets.
 fn hide(shown: &mut Value) {
+    if let Value::Array(items) = shown {
+        return items.iter_mut().for_each(hide);
+    }
     let Value::Object(table) = shown else { return };
     for (name, value) in table {
         if (name == "env" || name == "headers")
@@ -227,7 +231,7 @@ mod tests {
 
     #[test]
     fn only_what_differs_from_the_default_is_shown_and_secrets_are_hidden() {
-        let text = "[limits]\ndepth = 9\n[agents.a]\ndriver = \"acp\"\ncommand = [\"x\"]\nenv = { T = \"s3cret\" }\n";
+        let text = "[limits]\ndepth = 9\n[agents.a]\ndriver = \"acp\"\ncommand = [\"x\"]\nenv = { T = \"s3cret\" }\naccounts = [{ name = \"b\", env = { U = \"s3cret\" } }]\n";
         let config = Config::parse(std::path::Path::new("c"), text).unwrap();
         let mut shown = value(&config);
         prune(&mut shown, &value(&Config::default()));

@@ -5,6 +5,7 @@
 
 mod acp;
 mod agents;
+mod agents_added;
 mod api;
 mod attach;
 mod auth;
