@@ -40,7 +40,8 @@ fn facts(level: SandboxLevel) -> SandboxFacts {
 fn check(facts: &SandboxFacts, expected: &Expect) {
     let text = match rules(facts) {
         Ok(rules) => {
-            rules.iter().map(|rule| format!("{:?} {}\n", rule.access, rule.path.display())).collect()
+            let line = |rule: &MountRule| format!("{:?} {}\n", rule.access, rule.path.display());
+            rules.iter().map(line).collect::<Vec<_>>().concat()
         }
         Err(error) => format!("{error}\n"),
     };
