@@ -157,7 +157,7 @@ impl ResumeArgs {
         if !waits {
             return Ok(None);
         }
-        let body = NewResume { ways: Vec::new() };
+        let body = NewResume { ways: Vec::new(), force: self.force };
         client.post_part("resume", &self.target.route(&["resume"]), &body).await.map(Some)
     }
 
