@@ -133,7 +133,7 @@ fn an_install_that_fails_leaves_nothing() {
     let packed = Packed::new();
     let daemon = Daemon::start(Setup::default().config(""));
     let before = config(&daemon);
-    let mut fails = |code: &str| {
+    let fails = |code: &str| {
         let (added, text) = packed.run(&daemon, &["add", "tiny", "--yes"]);
         assert!(!added && text.contains(code), "{text}");
         assert_eq!((folders(&daemon.home()), config(&daemon)), (Vec::new(), before.clone()), "{code}");
@@ -170,7 +170,7 @@ fn entries_of_an_operator_stay_as_they_are() {
     assert_eq!((config(&daemon).as_str(), folders(&daemon.home()).len()), ("agents = {}\n", 0));
 }
 
-/// Packages of PyPI are installed by uv: here a stand-in that checks what it is asked for.
+/// Packages of `PyPI` are installed by uv: here a stand-in that checks what it is asked for.
 #[test]
 fn a_package_of_pypi_is_installed_by_uv() {
     let packed = Packed::new();

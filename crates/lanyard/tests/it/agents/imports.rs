@@ -41,7 +41,7 @@ fn conversation(work: &Path) -> String {
         json!({ "type": "assistant", "timestamp": "2026-11-01T10:00:04.000Z",
             "message": { "id": "m2", "content": [{ "type": "text", "text": "It is open." }] } }),
     ];
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.map(|line| line.to_string()).join("\n") + "\n"
 }
 
 fn import(stage: &Stage, native: &str) -> (u16, Value) {

@@ -168,17 +168,18 @@ pub(super) const WAYS: [(&str, Outcome, Proof, &str); 76] = [
 
 /// The script that tries all that `column` has an outcome for.
 pub(super) fn script(column: usize) -> String {
-    let mut text = String::from("cd $WORK\n");
+    let mut lines = vec!["cd $WORK".to_owned()];
     for (name, outcome, _, way) in WAYS {
         if outcome.as_bytes()[column] == b'-' {
             continue;
         }
         let quoted = way.replace('\'', "'\\''");
-        text.push_str(&format!(
-            "if timeout 20 sh -c '{quoted}' >/dev/null 2>&1 </dev/null; then echo 'yes|{name}'; else echo 'no|{name}'; fi\n"
+        lines.push(format!(
+            "if timeout 20 sh -c '{quoted}' >/dev/null 2>&1 </dev/null; then echo 'yes|{name}'; else echo 'no|{name}'; fi"
         ));
     }
-    text + "echo done\n"
+    lines.push("echo done\n".into());
+    lines.join("\n")
 }
 
 /// Whether a way led out, by what the script printed and what lies on the machine.
