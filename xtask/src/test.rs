@@ -3,6 +3,7 @@
 
 pub(crate) mod browser;
 mod left;
+mod programs;
 pub(crate) mod real;
 mod tally;
 
@@ -223,6 +224,9 @@ fn need(subcommand: &str, component: &str) -> Result<()> {
 /// Runs the tests and counts them where that can be done without spoiling the output. They fail when a process of
 /// theirs is left.
 fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
+    if let Err(error) = programs::for_tests() {
+        return (None, Err(error));
+    }
     let (runner, mut command) = if process::works(&mut process::cargo(["nextest", "--version"])) {
         (
             Runner::Nextest,

@@ -2,11 +2,12 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::programs;
 use crate::{artifact, editor, process, up, web};
 
 /// What the browser is called, by who packages it.
@@ -56,13 +57,7 @@ fn chromium() -> Result<PathBuf> {
     if let Some(found) = look() {
         return Ok(found);
     }
-    if is_root() && process::works(Command::new("apt-get").arg("--version")) {
-        let apt = |args: &[&str]| {
-            process::run(Command::new("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive"))
-        };
-        apt(&["update", "-q"])?;
-        apt(&["install", "-q", "-y", "chromium"])?;
-    }
+    programs::install(&["chromium"])?;
     match look() {
         Some(found) => Ok(found),
         None => bail!("no Chromium is on PATH; install `chromium`, or name a browser with CHROMIUM=/path"),
@@ -70,18 +65,7 @@ fn chromium() -> Result<PathBuf> {
 }
 
 fn on_path(path: &OsStr) -> Option<PathBuf> {
-    let folders: Vec<PathBuf> = env::split_paths(path).collect();
-    let at = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|file: &PathBuf| is_file(file));
-    NAMES.iter().find_map(|name| at(name))
-}
-
-fn is_file(path: &Path) -> bool {
-    path.is_file()
-}
-
-/// Asked of the system's own tool: to know it otherwise would take a package more.
-fn is_root() -> bool {
-    process::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+    NAMES.iter().find_map(|name| programs::find(name, path))
 }
 
 #[cfg(test)]

@@ -1000,6 +1000,7 @@ mod the_wire {
             {"type":"session.migrated","data":{"from":{"agent":"a","worker":"worker#1","owner":"ann"},"to":{"agent":"b","worker":"worker#1","owner":"ann"},"reason":"r"}}
             {"type":"session.alias_added","data":{"alias":"y"}}
             {"type":"session.driven","data":{"by":"host"}}
+            {"type":"session.imported","data":{"from":"claude","messages":2,"events":3,"left_out":4,"unreadable":1,"began_at":"1970-01-01T00:00:00.001Z","ended_at":"1970-01-01T00:00:00.002Z"}}
             {"type":"session.plan_joined","data":{"plan":"p"}}
             {"type":"session.seen","data":{"seq":1}}
             {"type":"tool.in_flight","data":{"calls":2}}

@@ -17,8 +17,9 @@ const LATER: [&str; 7] =
     ["last_turn", "seen", "stopped_runs", "notice_unheard", "run_wanted", "calls_in_flight", "log_bytes"];
 /// The layout of its cards. They end with the word for who runs the session's agent.
 const OLDER_LAYOUT: u8 = 3;
-/// Bytes that later layouts add, beside the word for how the last turn ended: a flag, that word's length, two flags.
-const LATER_BYTES: usize = 1 + 4 + 2;
+/// Bytes that later layouts add, beside the word for how the last turn ended: a flag, that word's length, two flags, and the
+/// limit that a turn waits for: a flag and a time.
+const LATER_BYTES: usize = 1 + 4 + 2 + 1 + 8;
 
 fn rows(conn: &Connection, query: &str) -> Vec<(i64, Vec<u8>)> {
     let mut all = conn.prepare(query).unwrap();

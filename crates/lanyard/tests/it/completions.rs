@@ -23,18 +23,7 @@ fn in_shell(daemon: &Daemon, shell: &[&str], script: &str) -> Output {
         .env_remove("LANYARD_SESSION")
         .stdin(Stdio::null())
         .output()
-        .unwrap()
-}
-
-/// Whether a shell is there; where it is not, one line tells how to get it.
-fn has(shell: &str) -> bool {
-    let found = Command::new(shell).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if found.is_err() {
-        eprintln!(
-            "{shell} is not installed (`apt install {shell}` installs it): its completions were not tested"
-        );
-    }
-    found.is_ok()
+        .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test` installs it", shell[0]))
 }
 
 /// Agents with a model each.
@@ -145,9 +134,6 @@ fn bash_completes_turns_of_the_session_that_is_named() {
 
 #[test]
 fn zsh_completes_names_at_its_prompt() {
-    if !has("zsh") {
-        return;
-    }
     let (daemon, _) = stage();
     let script = r#"
         zmodload zsh/zpty
@@ -178,9 +164,6 @@ fn zsh_completes_names_at_its_prompt() {
 
 #[test]
 fn fish_completes_names_with_their_titles() {
-    if !has("fish") {
-        return;
-    }
     let (daemon, end) = stage();
     let complete = |line: &str| {
         let script = format!("lanyard completions fish | source; complete -C '{line}'");

@@ -1,6 +1,6 @@
 //! Agents in a sandbox, under the real daemon: a hostile one that tries every way out, and what has to go on working.
 //!
-//! The tests need `bwrap` and user namespaces; without them the sandbox itself is refused, which the last test looks at.
+//! The tests need `bwrap`, which `cargo xtask test` installs, and user namespaces.
 
 mod escapes;
 mod holds;

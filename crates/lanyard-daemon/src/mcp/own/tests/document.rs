@@ -84,6 +84,9 @@ fn patterned(pattern: &str) -> Vec<String> {
             let id = format!("sess_{ID}");
             vec![if prefix.starts_with("-?") { format!("1.{id}.1") } else { format!("{id}.1") }]
         }
+        r"^-?[0-9]{1,15}\.[0-9A-Za-z][0-9A-Za-z_-]{0,127}$" => {
+            vec!["-1.a".to_owned(), format!("{}.{}", "9".repeat(15), "z".repeat(128))]
+        }
         _ if prefix.starts_with('(') => {
             // One of several words, or ids that begin with one; also all of them, separated by commas.
             let end = if pattern.contains("_[0-7]") { format!("_{ID}") } else { String::new() };
