@@ -3,6 +3,7 @@
 
 mod install;
 mod packages;
+mod page;
 mod table;
 
 use std::env;
@@ -31,6 +32,9 @@ pub(crate) struct RealArgs {
     /// Show the agents, their versions and whether they are installed
     #[arg(long)]
     list: bool,
+    /// Put the table into docs/agents.md
+    #[arg(long, conflicts_with_all = ["only", "list"])]
+    write: bool,
 }
 
 pub(crate) fn run(args: &RealArgs) -> Result<()> {
@@ -51,7 +55,13 @@ pub(crate) fn run(args: &RealArgs) -> Result<()> {
     let shown = std::fs::read_to_string(&results)
         .with_context(|| format!("cannot read what was shown in {}", results.display()));
     let _ = std::fs::remove_file(&results);
-    done.and(shown.map(|shown| println!("{}", table::of(&shown))))
+    let shown = shown?;
+    println!("{}", table::of(&shown));
+    done?;
+    if args.write {
+        page::write(&shown)?;
+    }
+    Ok(())
 }
 
 /// Installs what the gateway is measured beside, as far as that can be had, and says where a bench finds it.

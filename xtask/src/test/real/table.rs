@@ -29,8 +29,21 @@ struct Told<'a> {
 /// The table of a results file, one row per agent in order of their names.
 pub(super) fn of(results: &str) -> String {
     let told: Vec<Told<'_>> = results.lines().filter_map(parse).collect();
+    drawn(&rows(&told))
+}
+
+/// The same table with one row per capability and one column per agent, for a page.
+pub(super) fn by_capability(results: &str) -> String {
+    let told: Vec<Told<'_>> = results.lines().filter_map(parse).collect();
+    let rows = rows(&told);
+    let width = rows.first().map_or(0, Vec::len);
+    let turned: Vec<Vec<&str>> = (0..width).map(|at| rows.iter().map(|row| row[at]).collect()).collect();
+    drawn(&turned)
+}
+
+fn rows<'a>(told: &'a [Told<'a>]) -> Vec<Vec<&'a str>> {
     let mut columns: Vec<&str> = COLUMNS.to_vec();
-    for one in &told {
+    for one in told {
         if !columns.contains(&one.capability) {
             columns.push(one.capability);
         }
@@ -46,7 +59,7 @@ pub(super) fn of(results: &str) -> String {
         };
         rows.push(std::iter::once(agent).chain(columns.iter().map(word)).collect());
     }
-    drawn(&rows)
+    rows
 }
 
 fn parse(line: &str) -> Option<Told<'_>> {
@@ -78,6 +91,17 @@ fn drawn(rows: &[Vec<&str>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_has_a_row_for_each_capability() {
+        let table = by_capability("b\t1.0\tstart\tok\na\t2.0\tdance\tok\n");
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), COLUMNS.len() + 3, "{table}");
+        assert!(lines[0].starts_with("| agent ") && lines[0].ends_with("| a 2.0 | b 1.0 |"), "{table}");
+        assert!(
+            lines.last().is_some_and(|row| row.starts_with("| dance ") && row.ends_with("| ok    | -     |"))
+        );
+    }
 
     #[test]
     fn agents_are_rows_and_what_was_not_shown_is_seen() {

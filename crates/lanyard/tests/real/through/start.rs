@@ -1,6 +1,6 @@
 //! An agent starts and says who it is, answers, runs a tool, and is gone when its session is stopped.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cases::{Asks, Case};
 use super::kit::{GREETING, Kit, said};
@@ -31,12 +31,34 @@ pub(super) fn shows(case: &Case) {
     assert_eq!(ready["capabilities"]["steer"], case.steers, "{ready:#}");
     assert_eq!(ready["capabilities"]["permissions"], case.asks == Asks::Yes, "{ready:#}");
     kit.ok("start");
+    offers(&kit, &ready["capabilities"]);
 
     runs_a_tool(&kit, &session);
     kit.say("tool", if case.tells_output { "ok" } else { "ok, its output not told" });
+    counts(&kit, &session);
 
     stops(&kit, &session);
     kit.ok("stop");
+}
+
+/// What the run of an agent says that it offers.
+fn offers(kit: &Kit<'_>, capabilities: &Value) {
+    for name in ["resume", "fork", "compact", "images"] {
+        // A conversation that is loaded goes on natively too.
+        let offered = capabilities[name] == true || (name == "resume" && capabilities["load"] == true);
+        kit.say(&format!("offers {name}"), if offered { "yes" } else { "not offered" });
+    }
+}
+
+/// Whether tokens, context and cost are told after a turn.
+fn counts(kit: &Kit<'_>, session: &str) {
+    let usage = kit.get(&format!("/sessions/{session}"))["usage"].clone();
+    for (name, field) in
+        [("tokens", "input_tokens"), ("context size", "context_tokens"), ("cost", "cost_micros")]
+    {
+        let told = usage[field].as_u64().is_some_and(|count| count > 0);
+        kit.say(name, if told { "ok" } else { "not offered" });
+    }
 }
 
 fn runs_a_tool(kit: &Kit<'_>, session: &str) {
