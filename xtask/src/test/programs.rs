@@ -11,23 +11,23 @@ use anyhow::{Result, bail};
 use crate::process;
 
 /// A program and the Debian package that has it.
-struct Needed {
+struct NeededProgram {
     program: &'static str,
     package: &'static str,
 }
 
 /// The sandbox of agents, and the shells that completions are tested in.
-const OF_TESTS: [Needed; 3] = [
-    Needed { program: "bwrap", package: "bubblewrap" },
-    Needed { program: "zsh", package: "zsh" },
-    Needed { program: "fish", package: "fish" },
+const OF_TESTS: [NeededProgram; 3] = [
+    NeededProgram { program: "bwrap", package: "bubblewrap" },
+    NeededProgram { program: "zsh", package: "zsh" },
+    NeededProgram { program: "fish", package: "fish" },
 ];
 
 /// Installs what the tests of the workspace need, or says what to install.
 pub(super) fn for_tests() -> Result<()> {
     let path = env::var_os("PATH").unwrap_or_default();
     let missing = || {
-        let lacks = |needed: &&Needed| find(needed.program, &path).is_none();
+        let lacks = |needed: &&NeededProgram| find(needed.program, &path).is_none();
         OF_TESTS.iter().filter(lacks).map(|needed| needed.package).collect::<Vec<_>>()
     };
     let packages = missing();

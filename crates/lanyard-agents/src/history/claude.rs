@@ -3,7 +3,7 @@
 use lanyard_core::session::Role;
 use serde_json::Value;
 
-use super::past::{Gathered, time, words};
+use super::past::{PastEvents, time, words};
 use super::{HistoryHeader, sound_folder, title_of};
 
 /// What Claude Code itself puts among the words of the user: commands of its terminal and what they printed.
@@ -31,7 +31,7 @@ pub(super) fn title(line: &Value) -> Option<String> {
         .or_else(|| named("summary", "summary"))
 }
 
-pub(super) fn line(line: &Value, out: &mut Gathered) {
+pub(super) fn line(line: &Value, out: &mut PastEvents) {
     if !is_main(line) {
         return;
     }

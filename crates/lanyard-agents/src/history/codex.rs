@@ -3,7 +3,7 @@
 use lanyard_core::session::Role;
 use serde_json::Value;
 
-use super::past::{Gathered, time, words};
+use super::past::{PastEvents, time, words};
 use super::{HistoryHeader, sound_folder, title_of};
 
 /// Takes from a line near the beginning what a listing shows. False for the file of a subagent.
@@ -20,7 +20,7 @@ pub(super) fn head(header: &mut HistoryHeader, line: &Value) -> bool {
     true
 }
 
-pub(super) fn line(line: &Value, out: &mut Gathered) {
+pub(super) fn line(line: &Value, out: &mut PastEvents) {
     let (at, payload) = (time(&line["timestamp"]), &line["payload"]);
     if let Some(text) = prompt(line) {
         return out.message(at, Role::User, &text, None);

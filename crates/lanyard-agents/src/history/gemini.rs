@@ -7,7 +7,7 @@
 use lanyard_core::session::Role;
 use serde_json::Value;
 
-use super::past::{Gathered, time, words};
+use super::past::{PastEvents, time, words};
 use super::{HistoryHeader, title_of};
 
 /// What the CLI itself tells its model in the user's place.
@@ -43,7 +43,7 @@ impl GeminiChat {
         }
     }
 
-    pub(super) fn tell(&self, out: &mut Gathered) {
+    pub(super) fn tell(&self, out: &mut PastEvents) {
         for message in &self.messages {
             tell(message, out);
         }
@@ -69,7 +69,7 @@ pub(super) fn head(header: &mut HistoryHeader, record: &Value) -> bool {
     true
 }
 
-fn tell(message: &Value, out: &mut Gathered) {
+fn tell(message: &Value, out: &mut PastEvents) {
     let (at, id) = (time(&message["timestamp"]), message["id"].as_str());
     match message["type"].as_str() {
         Some("user") => {
@@ -92,7 +92,7 @@ fn tell(message: &Value, out: &mut Gathered) {
     }
 }
 
-fn tool(call: &Value, out: &mut Gathered) {
+fn tool(call: &Value, out: &mut PastEvents) {
     let (at, id) = (time(&call["timestamp"]), call["id"].as_str().unwrap_or_default());
     out.called(at, id, call["name"].as_str().unwrap_or("tool"), &call["args"]);
     let shown = words(&call["resultDisplay"]);

@@ -10,7 +10,7 @@ use lanyard_git::workspace_files::{FileError, beneath};
 use serde_json::Value;
 
 use super::lines::{BoundedLines, NextLine};
-use super::past::{Gathered, PastConversation};
+use super::past::{PastConversation, PastEvents};
 use super::{
     HistoryError, HistoryHeader, HistoryKind, HistoryPlaces, HistoryQuery, chosen, claude, codex, gemini,
     sound_folder, sound_native,
@@ -74,7 +74,7 @@ pub(super) fn count(places: &HistoryPlaces, items: &mut [HistoryHeader]) {
             continue;
         }
         left -= bytes;
-        let mut gathered = Gathered::default();
+        let mut gathered = PastEvents::default();
         let opened = open(root, path, COUNTED_BYTES_MAX);
         if opened.is_ok_and(|file| gather(item.kind, file, &mut gathered).is_ok()) {
             item.messages = Some(gathered.messages());
@@ -105,7 +105,7 @@ pub(super) fn read(kind: HistoryKind, root: &Path, native: &str) -> Result<PastC
     });
     let max = if kind == HistoryKind::Gemini { KEPT_BYTES_MAX } else { CONVERSATION_BYTES_MAX };
     let opened = open(root, &file.path, max).map_err(|error| unreadable(&error))?;
-    let mut gathered = Gathered::default();
+    let mut gathered = PastEvents::default();
     gather(kind, opened, &mut gathered).map_err(|error| unreadable(&error))?;
     if gathered.is_empty() {
         let what = match gathered.unreadable {
@@ -228,7 +228,7 @@ fn open(root: &Path, path: &Path, max: u64) -> Result<File, FileError> {
 }
 
 /// Gathers a conversation. It may grow meanwhile: no more is read than it had at first.
-fn gather(kind: HistoryKind, file: File, out: &mut Gathered) -> std::io::Result<()> {
+fn gather(kind: HistoryKind, file: File, out: &mut PastEvents) -> std::io::Result<()> {
     let length = file.metadata()?.len();
     let mut chat = gemini::GeminiChat::default();
     let mut lines = BoundedLines::new(file.take(length));

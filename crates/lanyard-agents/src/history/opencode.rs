@@ -10,7 +10,7 @@ use lanyard_git::workspace_files::{FileError, beneath};
 use rusqlite::{Connection, OpenFlags, Row, params};
 use serde_json::Value;
 
-use super::past::{Gathered, PastConversation, words};
+use super::past::{PastConversation, PastEvents, words};
 use super::{
     HistoryError, HistoryHeader, HistoryKind, HistoryQuery, chosen, sound_folder, sound_native, title_of,
 };
@@ -92,7 +92,7 @@ pub(super) fn read(root: &Path, native: &str) -> Result<PastConversation, Histor
     };
     let named = named(&conn, native).map_err(|error| HistoryError::unreadable(KIND, native, &error))?;
     let (native, header) = chosen(KIND, native, named)?;
-    let mut gathered = Gathered::default();
+    let mut gathered = PastEvents::default();
     gather(&conn, &native, &mut gathered).map_err(|error| HistoryError::unreadable(KIND, &native, &error))?;
     if gathered.is_empty() {
         return Err(HistoryError::unreadable(KIND, &native, &"it holds no message"));
@@ -109,7 +109,7 @@ fn named(conn: &Connection, native: &str) -> rusqlite::Result<Vec<(String, Histo
     rows.map(|header| header.map(|header| (header.native.clone(), header))).collect()
 }
 
-fn gather(conn: &Connection, native: &str, out: &mut Gathered) -> rusqlite::Result<()> {
+fn gather(conn: &Connection, native: &str, out: &mut PastEvents) -> rusqlite::Result<()> {
     let mut find = conn.prepare(
         "SELECT message.id, message.data, part.time_created,
              CASE WHEN length(part.data) <= ?2 THEN part.data END
@@ -133,7 +133,7 @@ fn gather(conn: &Connection, native: &str, out: &mut Gathered) -> rusqlite::Resu
     Ok(())
 }
 
-fn tell(at: Timestamp, (role, id): (Role, &str), part: &Value, out: &mut Gathered) {
+fn tell(at: Timestamp, (role, id): (Role, &str), part: &Value, out: &mut PastEvents) {
     let at = Some(at);
     match part["type"].as_str() {
         // What OpenCode itself adds to the words of the user.

@@ -25,8 +25,9 @@ pub struct PastConversation {
     pub events: Vec<PastEvent>,
 }
 
+/// The events of a conversation while its history is read, within the bounds above: the newest stay.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct PastEvents {
     events: VecDeque<(PastEvent, usize)>,
     bytes: usize,
     left_out: u64,
@@ -34,7 +35,7 @@ pub(super) struct Gathered {
     open: HashSet<String>,
 }
 
-impl Gathered {
+impl PastEvents {
     pub(super) fn message(&mut self, at: Option<Timestamp>, role: Role, text: &str, id: Option<&str>) {
         if text.trim().is_empty() {
             return;

@@ -1,3 +1,5 @@
+//! The rules of a sandbox as text, for workspaces in awkward places.
+
 use expect_test::{Expect, expect};
 
 use super::*;

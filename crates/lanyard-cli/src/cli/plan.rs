@@ -75,7 +75,7 @@ enum Verb {
     Archive(Because),
     /// Make a plan of a Markdown file
     #[command(after_help = IMPORT_EXAMPLES)]
-    Import(Import),
+    Import(ImportFile),
     /// Print a plan as Markdown
     Export(Target),
 }
@@ -165,7 +165,7 @@ Examples:
   lanyard plan import - < release.md";
 
 #[derive(Debug, clap::Args)]
-struct Import {
+struct ImportFile {
     /// The file; `-` reads stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -314,7 +314,7 @@ impl DeployAll {
     }
 }
 
-impl Import {
+impl ImportFile {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         let read = if self.file.as_os_str() == "-" {
             std::io::read_to_string(std::io::stdin())

@@ -3,15 +3,18 @@
 //! An agent can write what lies in its workspace, a `.git` file or link included. What such a file points to is only
 //! believed where the other end names this worktree as its own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::create::commit_folders;
 use super::shared::{common_of, real};
 use crate::snapshot::repo::Repo;
+use crate::workspace_files::beneath;
 
 /// Files of a repository by which git runs programs or finds other folders.
 const GUARDED: [&str; 5] = ["config", "config.worktree", "hooks", "commondir", "gitdir"];
+
+/// Bytes of a file that holds one path.
+const PATH_BYTES_MAX: u64 = 8 * 1024;
 
 /// Git's places around a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,7 +41,8 @@ pub fn git_places(folder: &Path) -> GitPlaces {
         }
         return GitPlaces { write: vec![entry.clone()], read: Vec::new(), guard: guarded(&entry) };
     }
-    let named = fs::read_to_string(entry.join("gitdir")).unwrap_or_default();
+    let named = beneath::read(&entry, Path::new("gitdir"), PATH_BYTES_MAX).unwrap_or_default();
+    let named = String::from_utf8_lossy(&named).into_owned();
     let mutual = real(Path::new(named.trim())) == dot_git;
     if !mutual || entry.parent() != Some(&common.join("worktrees")) {
         return GitPlaces::default();

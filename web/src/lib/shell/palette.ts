@@ -17,7 +17,15 @@ export interface Place {
 }
 
 /** How soon somebody wants to see a session in this state. */
-const WEIGHTS: Record<OperatorState, number> = { needs_answer: 5, failed: 4, ready_for_review: 3, working: 2, idle: 1, done: 0 }
+const WEIGHTS: Record<OperatorState, number> = {
+  needs_answer: 6,
+  failed: 5,
+  ready_for_review: 4,
+  waiting_for_limit: 3,
+  working: 2,
+  idle: 1,
+  done: 0,
+}
 
 export function page(to: string, label: string): Place {
   return { to, label, about: 'page', words: label.toLowerCase(), weight: 0 }
