@@ -36,7 +36,7 @@ test('the audit tells who guided, answered and stopped what, and can be saved', 
   const saved = JSON.parse(readFileSync(await (await saving).path(), 'utf8')) as { kind: string }[]
   expect(new Set(saved.map((entry) => entry.kind))).toEqual(new Set(['guidance']))
 
-  await page.getByLabel('Session').selectOption(scan)
+  await page.getByRole('combobox', { name: 'Session' }).selectOption(scan)
   await expect(page.getByText('Nobody stopped, guided, answered or changed anything here')).toBeVisible()
   await page.getByRole('radio', { name: 'Stops' }).check({ force: true })
   await phone(page)
