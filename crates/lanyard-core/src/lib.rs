@@ -20,6 +20,7 @@ pub mod paper;
 pub mod policy;
 pub mod redact;
 pub mod refusal;
+pub mod search;
 pub mod session;
 pub mod task;
 pub mod text;

@@ -19,6 +19,7 @@ mod records;
 mod sqlite;
 mod store;
 mod tasks;
+mod text_search;
 
 pub use backups::Backups;
 pub use changes::{
@@ -44,3 +45,6 @@ pub use records::{
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
 pub use store::Store;
 pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};
+pub use text_search::{
+    IndexState, SearchStop, TextCursor, TextFound, TextHit, TextPage, TextQuery, TextSearch, WINDOW,
+};

@@ -34,6 +34,9 @@ mod rows;
 mod schema;
 mod sealed;
 mod tallies;
+mod text_fill;
+mod text_index;
+mod text_search;
 mod texts;
 mod tokens;
 mod tombstones;
@@ -66,13 +69,14 @@ use crate::sqlite::plan::Plan;
 use crate::sqlite::pool::Pool;
 use crate::sqlite::read::Log;
 use crate::sqlite::rows::{Head, Sid};
+use crate::sqlite::text_index::TextIndex;
 use crate::sqlite::texts::Texts;
 use crate::sqlite::wal_tail::WalTail;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::writer::Writer;
 
 /// Called at named points, so that tests can end the process there: `migration`, `before_commit`, `after_commit`,
-/// `checkpoint`, `purge`.
+/// `checkpoint`, `purge`, `index`.
 pub type Failpoints = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// Pages at which the writer itself empties the write-ahead log, so that it stays bounded however busy it is: 64 MB.
@@ -103,6 +107,8 @@ pub struct SqliteJournal {
     options: SqliteOptions,
     catalog: RwLock<Catalog>,
     texts: Texts,
+    /// The words of all logs, behind the log.
+    texts_index: TextIndex,
     /// A lock that remembers a panic: a write that was cut short stops the journal.
     writer: Mutex<Writer>,
     pool: Pool,
@@ -147,6 +153,7 @@ impl SqliteJournal {
         Ok(Self {
             catalog: RwLock::new(catalog),
             texts: Texts::default(),
+            texts_index: TextIndex::beside(path, end),
             writer: Mutex::new(writer),
             pool: Pool::new(readers.map_err(explain)?),
             prompt: Pool::new(vec![prompt]),
@@ -261,6 +268,7 @@ impl Drop for SqliteJournal {
         self.checkpointer.stop();
         self.pool.close();
         self.prompt.close();
+        self.texts_index.close();
         let mut writer = self.writer();
         if writer.failed.is_some() {
             return;
@@ -315,6 +323,7 @@ impl Journal for SqliteJournal {
         let changed = changed.map_err(AppendError::Unavailable)?;
         writer.end = plan.end;
         writer::publish(&mut self.catalog.write(), &plan);
+        self.texts_index.note_end(plan.end);
         for ((sid, card, change), session) in plan.cards.iter().zip(&batch.sessions) {
             if *change != plan::Change::Rest {
                 self.texts.put(*sid, || (!card.deleted).then(|| search_text(session)));
@@ -352,6 +361,7 @@ impl Journal for SqliteJournal {
         writer.end = end;
         *self.catalog.write() = catalog;
         self.texts.forget();
+        self.texts_index.note_end(end);
         writer.failed = None;
         Ok(())
     }
@@ -434,6 +444,9 @@ impl Upkeep for SqliteJournal {
         writer.end = end;
         *self.catalog.write() = catalog;
         self.texts.forget();
+        self.texts_index.note_end(end);
+        drop(writer);
+        self.texts_index.reset()?;
         Ok(sessions)
     }
 

@@ -8,6 +8,7 @@ use crate::memories::{Memories, MemoryUpkeep};
 use crate::notifications::{Notifications, Tallies};
 use crate::purges::Purges;
 use crate::tasks::Tasks;
+use crate::text_search::TextSearch;
 
 /// Everything the daemon needs of a store.
 pub trait Store:
@@ -27,6 +28,7 @@ pub trait Store:
     + Purges
     + Backups
     + RecordChanges
+    + TextSearch
 {
 }
 
@@ -47,5 +49,6 @@ impl<T> Store for T where
         + Purges
         + Backups
         + RecordChanges
+        + TextSearch
 {
 }

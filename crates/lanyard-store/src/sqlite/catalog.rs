@@ -116,6 +116,41 @@ impl Names {
     }
 }
 
+/// Names of agents and of folders; none for any.
+struct NamedPlace {
+    agents: Option<HashSet<Name>>,
+    folders: Option<HashSet<Name>>,
+}
+
+impl Names {
+    fn place(&self, agent: Option<&str>, folder: Option<&str>) -> NamedPlace {
+        let named = |fits: &dyn Fn(&str) -> bool| {
+            self.numbers.iter().filter(|(text, _)| fits(text)).map(|(_, name)| *name).collect()
+        };
+        NamedPlace {
+            agents: agent.map(|agent| named(&|text| text.eq_ignore_ascii_case(agent))),
+            folders: folder.map(|folder| named(&|text| is_below(text, folder))),
+        }
+    }
+}
+
+impl NamedPlace {
+    fn has(&self, facts: &Facts) -> bool {
+        let is =
+            |names: &Option<HashSet<Name>>, name| names.as_ref().is_none_or(|names| names.contains(&name));
+        is(&self.agents, facts.agent) && is(&self.folders, facts.workspace)
+    }
+}
+
+/// Whether a path is a folder or below it. A folder without its beginning stands for each that ends with it.
+fn is_below(path: &str, folder: &str) -> bool {
+    let whole = folder.starts_with('/');
+    let folder = folder.trim_matches('/');
+    let path = format!("{}/", path.trim_matches('/'));
+    let wanted = format!("{folder}/");
+    path.starts_with(&wanted) || (!whole && path.contains(&format!("/{wanted}")))
+}
+
 impl Facts {
     fn unknown(id: SessionId) -> Self {
         Self {
@@ -332,6 +367,18 @@ impl Catalog {
             None => found == NONE,
         };
         same(workspace, facts.workspace) && same(plan, facts.plan)
+    }
+
+    /// Whether a session is one of an agent, and in a folder or below it. A folder is named by its path or its last parts.
+    pub(super) fn is_at(&self, sid: Sid, agent: Option<&str>, folder: Option<&str>) -> bool {
+        let place = self.names.place(agent, folder);
+        self.facts(sid).is_some_and(|facts| facts.is_listed() && place.has(facts))
+    }
+
+    /// The sessions of an agent, in a folder and below it; in order.
+    pub(super) fn sids_at(&self, agent: Option<&str>, folder: Option<&str>) -> Vec<Sid> {
+        let place = self.names.place(agent, folder);
+        self.all().filter(|(_, facts)| facts.is_listed() && place.has(facts)).map(|(sid, _)| sid).collect()
     }
 
     /// Up to `CHUNK` sessions with a number below `below`, newest first, and where to go on.

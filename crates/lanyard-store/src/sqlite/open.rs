@@ -154,7 +154,7 @@ pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB)
 }
 
-fn connect(path: &Path, access: OpenFlags, cache_kib: i32) -> rusqlite::Result<Connection> {
+pub(super) fn connect(path: &Path, access: OpenFlags, cache_kib: i32) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.pragma_update(None, "cache_size", -cache_kib)?;
@@ -175,7 +175,7 @@ fn damaged(path: &Path, what: &str) -> OpenError {
     OpenError::Damaged { path: path.to_owned(), what: what.to_owned() }
 }
 
-fn io(path: &Path, source: std::io::Error) -> OpenError {
+pub(super) fn io(path: &Path, source: std::io::Error) -> OpenError {
     StoreError::Io { path: path.to_owned(), source }.into()
 }
 

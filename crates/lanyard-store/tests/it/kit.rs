@@ -13,7 +13,7 @@ use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId
 use lanyard_store::{
     AppendError, Backups, Batch, Directory, EventEntry, Filter, FlowBatch, Flows, Journal, KeptOutcome,
     Lineages, Memories, MemoryUpkeep, NotificationBatch, Notifications, Papers, Purges, RecordBatch,
-    SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep, WorkBatch,
+    SqliteJournal, SqliteOptions, Tallies, Tasks, TextSearch, Tokens, Turns, Upkeep, WorkBatch,
 };
 
 /// All a journal can be asked.
@@ -33,6 +33,7 @@ pub(crate) trait Store:
     + Notifications
     + Purges
     + Backups
+    + TextSearch
 {
 }
 
@@ -52,6 +53,7 @@ impl<T> Store for T where
         + Notifications
         + Purges
         + Backups
+        + TextSearch
 {
 }
 

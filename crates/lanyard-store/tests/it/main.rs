@@ -24,5 +24,6 @@ mod purges;
 mod sqlite;
 mod tasks;
 mod tasks_on_disk;
+mod text_search;
 mod together;
 mod upgrades;
