@@ -16,6 +16,7 @@ mod named;
 mod notifications;
 mod plans;
 mod records;
+mod search;
 mod sign_in;
 mod snapshots;
 mod storage;
@@ -71,6 +72,7 @@ pub use plans::{
     ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow, PlanView, StepView, TaskCount,
 };
 pub use records::RecordFrame;
+pub use search::{SearchHit, SearchIndex, SearchPage};
 pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, SignedIn};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,

@@ -74,6 +74,7 @@ mod sandbox_flags;
 mod schema;
 mod scripted_agent;
 mod scripted_mcp;
+mod search;
 mod send;
 mod service;
 mod session_watch;
@@ -188,6 +189,7 @@ enum Look {
     Log(log::Log),
     Logs(logs::Logs),
     Turns(turns::TurnsArgs),
+    Search(search::SearchArgs),
     Audit(audit::AuditArgs),
     Notifications(notifications::NotificationsArgs),
 }
@@ -421,6 +423,7 @@ impl Look {
             Self::Log(log) => log.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
             Self::Turns(turns) => turns.run(context).await,
+            Self::Search(search) => search.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
             Self::Notifications(notifications) => notifications.run(context).await,
         }

@@ -29,6 +29,7 @@ mod plans;
 mod records;
 mod right;
 mod routes;
+mod search;
 mod sessions;
 mod sign_in;
 mod snapshots;

@@ -30,6 +30,7 @@ use crate::engine::{self, Ask, Engine, Parts, Request};
 use crate::families;
 use crate::flow;
 use crate::hub::Hub;
+use crate::indexer;
 use crate::intercept;
 use crate::mcp::Gateway;
 use crate::memory::{Keeper, Memory};
@@ -400,6 +401,8 @@ struct AtWork {
     keeping: JoinHandle<()>,
     /// Purges what is deleted.
     purging: JoinHandle<()>,
+    /// Keeps the index of texts up with the log.
+    indexing: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -422,6 +425,7 @@ impl AtWork {
             notifying: notifying(app),
             keeping: tokio::spawn(Keeper::new(app.memories.clone()).run()),
             purging: tokio::spawn(Purger::new(app.storage.clone()).run()),
+            indexing: tokio::spawn(indexer::keep_up(app.store.clone(), app.clock.clone())),
         }
     }
 
@@ -445,6 +449,8 @@ impl AtWork {
         // Between two steps: the next daemon goes on with it.
         self.purging.abort();
         let _ = self.purging.await;
+        self.indexing.abort();
+        let _ = self.indexing.await;
         app.mcp.gateway.close().await;
     }
 }

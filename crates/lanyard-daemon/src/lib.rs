@@ -15,6 +15,7 @@ mod flow;
 mod glances;
 mod http_endpoint;
 pub mod hub;
+pub mod indexer;
 pub mod intercept;
 mod mcp;
 pub mod memory;

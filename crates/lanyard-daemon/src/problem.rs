@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use lanyard_api::agents::naming::AgentRefusal;
 use lanyard_api::types;
 use lanyard_core::refusal::RefusalKind;
+use lanyard_core::search::SearchRefusal;
 use lanyard_git::snapshot::SnapshotError;
 use lanyard_git::workspace_path::PathRefusal;
 use lanyard_store::{CursorError, StoreError};
@@ -18,6 +19,7 @@ use lanyard_base::error_chain;
 refuses!(CursorError);
 refuses!(HistoryError);
 refuses!(PathRefusal);
+refuses!(SearchRefusal);
 refuses!(SnapshotError, error_chain);
 
 #[derive(Debug, Clone)]

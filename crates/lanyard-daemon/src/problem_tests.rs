@@ -106,6 +106,7 @@ fn the_page_of_refusals() {
     notifications(&mut page);
     checkpoints(&mut page);
     histories(&mut page);
+    searches(&mut page);
     requests(&mut page);
     expect_file!["../../../docs/refusals.md"].assert_eq(&page.0);
 }
@@ -119,6 +120,17 @@ fn histories(page: &mut Page) {
     page.problem(HistoryError::Ambiguous { title, native: native.clone(), candidates });
     let what = "it holds no message".to_owned();
     page.problem(HistoryError::Unreadable { title, native, what });
+}
+
+fn searches(page: &mut Page) {
+    page.section("Search");
+    page.problem(SearchRefusal::Empty);
+    page.problem(SearchRefusal::TooLong);
+    page.problem(SearchRefusal::TooManyWords);
+    page.problem(SearchRefusal::OnlyExcluded);
+    page.problem(SearchRefusal::PrefixShort { word: "a".to_owned() });
+    page.problem(SearchRefusal::BadFilter { key: "kind", value: "thought".to_owned() });
+    page.problem(SearchRefusal::FilterTwice { key: "agent" });
 }
 
 fn sessions(page: &mut Page) {

@@ -75,7 +75,7 @@ fn kind_parser() -> impl TypedValueParser<Value = String> {
 
 /// A point in time, or how long ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
+pub(super) enum When {
     At(Timestamp),
     AgoMs(u64),
 }
@@ -99,7 +99,7 @@ impl std::str::FromStr for When {
 }
 
 impl When {
-    fn at(self, now: Timestamp) -> Timestamp {
+    pub(super) fn at(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(at) => at,
             Self::AgoMs(ms) => now.minus_millis(ms),

@@ -17,6 +17,7 @@ Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from
   lanyard open                               see and steer all of them in a browser
   lanyard show ID                            see one session
   lanyard log ID                             read what was said and done in it
+  lanyard search \"login fails\"               find what was said and done in any of them
   lanyard guide ID \"use the staging key\"     steer a running agent
   lanyard approvals                          see what waits for approval; `lanyard answer` answers
   lanyard stop ID                            end it; again to insist

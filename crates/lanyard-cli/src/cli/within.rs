@@ -19,7 +19,10 @@ impl Command {
     pub(super) fn is_for_sessions(&self) -> bool {
         match self {
             Self::Look(command) => {
-                matches!(**command, Look::Show(_) | Look::Logs(_) | Look::Turns(_) | Look::Tree(_))
+                matches!(
+                    **command,
+                    Look::Show(_) | Look::Logs(_) | Look::Turns(_) | Look::Search(_) | Look::Tree(_)
+                )
             }
             Self::Steer(command) => {
                 matches!(command, Steer::Guidance(_) | Steer::Complete(_) | Steer::Fail(_))
@@ -50,7 +53,7 @@ pub(super) fn operator_only(session: &str) -> Failure {
         "`lanyard` runs inside session {session} and acts as that session only; this command is an operator's"
     );
     let advice = "ask your operator to run it in a terminal of their own; inside of a session there are show, logs, \
-                  turns, tree, guidance, diff, checkpoint, checkpoints, delegation, complete, fail and signal";
+                  turns, search, tree, guidance, diff, checkpoint, checkpoints, delegation, complete, fail and signal";
     Failure::local("operator_only", title, advice)
 }
 

@@ -7,6 +7,7 @@ use lanyard_core::memory::{MemoryScope, Where};
 use lanyard_core::naming::NameKind;
 use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
 use lanyard_core::paper::PlanStatus;
+use lanyard_core::search::{QUERY_CHARS_MAX, SearchKind};
 use lanyard_core::session::{Lifecycle, OperatorState, StateName};
 use lanyard_core::task::TaskState;
 use lanyard_core::text::NAME_CHARS_MAX;
@@ -22,7 +23,7 @@ use crate::api::directory::StatusWord;
 use crate::api::routes::ApiRoute;
 use crate::api::{
     audit, context, directory, flows, histories, mailbox, memory, name_lookup, notifications, records,
-    streams, tasks, turns,
+    search, streams, tasks, turns,
 };
 
 /// The largest position a client can name: the largest whole number every JSON reader keeps.
@@ -115,11 +116,13 @@ fn in_query(route: &ApiRoute, name: &str, generator: &mut SchemaGenerator) -> Va
                 let kinds = NameKind::ALL.map(NameKind::as_str).join("|");
                 pattern(&format!("^({kinds})(,({kinds}))*$"))
             }
+            "search" | "search_session" => of::<SearchKind>(generator),
             _ => of::<NotificationKind>(generator),
         },
         "agent" if route.name == "list_histories" => {
             json!({ "type": "string", "enum": HistoryKind::ALL.map(HistoryKind::as_str) })
         }
+        "q" => json!({ "type": "string", "minLength": 1, "maxLength": QUERY_CHARS_MAX }),
         "state" if route.name == "list_tasks" => of::<TaskState>(generator),
         "state" => of::<StateName>(generator),
         "operator_state" => of::<OperatorState>(generator),
@@ -165,6 +168,7 @@ fn cursor(route: &ApiRoute, generator: &mut SchemaGenerator) -> Value {
         "list_tasks" => of::<TaskId>(generator),
         "list_memory" | "session_memory" => of::<MemoryId>(generator),
         "list_notifications" | "dashboard_notifications" => of::<NotificationId>(generator),
+        "search" | "search_session" => pattern("^[0-9a-f]{1,15}\\.[0-9a-f]{1,4}\\.[0-9a-f]{8}$"),
         "list_histories" => pattern("^-?[0-9]{1,15}\\.[0-9A-Za-z][0-9A-Za-z_-]{0,127}$"),
         "list_mail" => pattern(&format!("^{}\\.[0-9]{{1,15}}$", an_id("(task|sess)"))),
         "audit" => pattern(&format!("^-?[0-9]{{1,15}}\\.({}|-)\\.[0-9]{{1,15}}$", an_id("sess"))),
@@ -185,6 +189,10 @@ fn an_id(prefix: &str) -> String {
 fn described(route: &ApiRoute, name: &str) -> Option<&'static str> {
     match (route.name, name) {
         (_, "cursor") => Some("`next` of the page before, which had the same conditions."),
+        ("search" | "search_session", "q") => Some(
+            "Words, `\"a phrase\"`, `prefix*`, `-without`, and `agent:`, `in:`, `session:`, `kind:`, `since:`.",
+        ),
+        ("search", "in") => Some("A folder by its path or its last parts; sessions in it and below."),
         ("list_histories", "workspace") => Some("Only conversations of this folder."),
         ("attach", "mode" | "after" | "last") => Some("Of `mode`, `after` and `last` send one."),
         (_, "after") if route.path.contains("notifications") => Some("Not together with `cursor`."),
@@ -220,6 +228,7 @@ fn limit_max(route: &ApiRoute) -> usize {
         "list_flows" | "flow_events" => flows::PAGE_MAX,
         "find_ids" => name_lookup::LIMIT_MAX,
         "list_histories" => histories::PAGE_MAX,
+        "search" | "search_session" => search::PAGE_MAX,
         "list_mail" => mailbox::PAGE_MAX,
         "list_tasks" | "task_log" => tasks::PAGE_MAX,
         "list_notifications" | "dashboard_notifications" => notifications::PAGE_MAX,

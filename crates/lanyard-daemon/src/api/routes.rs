@@ -21,10 +21,10 @@ use lanyard_api::types::{
     NewSubagent, NewToken, NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail,
     NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown,
     PlanView, PresenceList, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask,
-    RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn,
-    SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage,
-    TaskView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList, TurnReceipt, WorkerList, WorkspaceDiff,
-    WorktreeSetup, WriterAnswer, WriterView,
+    RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink,
+    SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog,
+    TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList, TurnReceipt, WorkerList,
+    WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::MemoryEntry;
@@ -38,7 +38,7 @@ use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
     App, agents, attach, audit, bulk, calls, directory, flows, gates, histories, ids, journal, mailbox, mcp,
-    memory, metrics, name_lookup, notifications, observed, pages, plans, records, sessions, sign_in,
+    memory, metrics, name_lookup, notifications, observed, pages, plans, records, search, sessions, sign_in,
     snapshots, stops, streams, subagents, system, tasks, turns, worktrees, writer,
 };
 use crate::auth::Access;
@@ -105,6 +105,10 @@ const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"]
 
 const NOTIFICATIONS: &[&str] =
     &["status", "kind", "severity", "session", "open", "lasting", "cursor", "limit", "after", "wait_ms"];
+
+const SEARCH: &[&str] = &["q", "agent", "in", "session", "kind", "since", "cursor", "limit"];
+
+const SESSION_SEARCH: &[&str] = &["q", "kind", "since", "cursor", "limit"];
 
 const HISTORIES: &[&str] = &["agent", "workspace", "cursor", "limit"];
 
@@ -234,6 +238,7 @@ fn about_sessions() -> Vec<ApiRoute> {
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
         stream!("/directory/stream" LookAll "directory_stream" "Sessions as they are and as they change: server-sent events or a WebSocket." LIST => DirectoryFrame, streams::directory),
         stream!("/records/stream" LookAll "records_stream" "Changes of tasks, plans, flows, notifications and mail after a position, live: server-sent events or a WebSocket." RECORDS => RecordFrame, records::stream),
+        look!("/search" LookAll "search" "Messages, tool calls and results of all sessions that have all words of a query." SEARCH => SearchPage, search::all),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
         change!(post "/sessions/bulk" Operate "bulk" "Do one thing to many sessions, each on its own; `dry_run` only tells." Bulk => 200 BulkAnswer, bulk::bulk),
         look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
@@ -241,6 +246,7 @@ fn about_sessions() -> Vec<ApiRoute> {
         look!("/sessions/{id}/purge" Look "purge_state" "How far the purge of a deleted session has come, and its tombstone." &[] => PurgeView, journal::purge),
         look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
         look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
+        look!("/sessions/{id}/search" Look "search_session" "As `search`, in its log alone." SESSION_SEARCH => SearchPage, search::of_session),
         stream!("/sessions/{id}/attach" Look "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
         look!("/sessions/{id}/presence" Look "list_presence" "Who is attached to it now." &[] => PresenceList, attach::presence),
         change!(post "/sessions/{id}/seen" LookAll "see_session" "Mark its log as seen by the caller, up to a position." NewSeen => 200 Outcome, sessions::see),

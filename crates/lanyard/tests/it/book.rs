@@ -49,6 +49,7 @@ pages! {
     plans_and_tasks "docs/plans-and-tasks.md"
     reading "docs/reading.md"
     recipes "docs/recipes.md"
+    search "docs/search.md"
     security "docs/security.md"
     stop_and_guidance "docs/stop-and-guidance.md"
     storage "docs/storage.md"

@@ -37,6 +37,7 @@ mod receipts;
 mod sandbox;
 mod scenario;
 mod scripted;
+mod search;
 mod service;
 mod shim;
 mod starting;

@@ -43,9 +43,10 @@ fn complete(daemon: &Daemon, session: &str) {
     assert_eq!(done.status, 200, "{}", done.text());
 }
 
-/// Whether a file of the journal has these bytes.
+/// Whether a file of the journal, or of its search index, has these bytes.
 fn journal_holds(home: &Path, text: &str) -> bool {
-    ["journal.db", "journal.db-wal"].iter().any(|name| {
+    let names = ["journal.db", "journal.db-wal", "journal.db-search", "journal.db-search-wal"];
+    names.iter().any(|name| {
         let bytes = std::fs::read(home.join(name)).unwrap_or_default();
         bytes.windows(text.len()).any(|window| window == text.as_bytes())
     })
