@@ -26,6 +26,7 @@ const PATTERNS: readonly [string, string][] = [
   ['/audit', 'audit'],
   ['/agents', 'agents'],
   ['/settings', 'settings'],
+  ['/search', 'search'],
 ]
 
 export function match(path: string): Route {

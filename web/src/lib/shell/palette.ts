@@ -31,6 +31,10 @@ export function page(to: string, label: string): Place {
   return { to, label, about: 'page', words: label.toLowerCase(), weight: 0 }
 }
 
+export function action(to: string, label: string): Place {
+  return { to, label, about: 'action', words: label.toLowerCase(), weight: 0 }
+}
+
 export function session(row: SessionRow): Place {
   const label = row.title ? line(row.title).slice(0, 160) : short(row.id)
   const name = operatorState(row as Operated)
