@@ -32,6 +32,7 @@ mod redis;
 mod references;
 mod report;
 mod scrape;
+mod search;
 mod slow;
 mod turns;
 
@@ -45,9 +46,9 @@ use clap::Parser;
 use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
-const GOALS: [&str; 27] = [
+const GOALS: [&str; 28] = [
     "D1", "D4", "T1", "F1", "F2", "F3", "F4", "L1", "M1", "M2", "rss", "R1", "R2", "list", "names", "scrape",
-    "A1", "A2", "A3", "P1", "P2", "P3", "P4", "P5", "P6", "guided", "recall",
+    "A1", "A2", "A3", "P1", "P2", "P3", "P4", "P5", "P6", "guided", "recall", "search",
 ];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.
@@ -220,6 +221,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     let gateway = ["P1", "P2", "P3", "P4", "P5", "P6", "guided"];
     enter("gateway", &gateway, &|dir| gateway::run(plan, dir));
     enter("recall", &["recall"], &|dir| recall::run(plan, dir));
+    enter("search", &["search"], &|dir| search::run(plan, dir));
     rows.retain(|row| plan.wants(row.goal));
     (rows, errors)
 }
