@@ -248,8 +248,8 @@ test('S1-08 what stands beside: states, tokens, tools, checkpoints with diff and
   expect(execFileSync('cat', ['notes.md'], { cwd: daemon.workspace, encoding: 'utf8' })).toContain('first line')
   await tab(page, 'Changes')
   // The workspace is as it was when the second turn began; it has changed since the first.
-  await page.getByLabel('Compare with').selectOption({ index: 4 })
-  await expect(page.getByRole('group', { name: 'Changes of notes.md' }).first()).toBeVisible()
+  await page.getByLabel('Compare with').selectOption('session')
+  await expect(page.getByRole('grid', { name: 'Changes of notes.md' }).first()).toBeVisible()
   await accessible(page)
   await picture(page, 'session-changes')
   await tab(page, 'Chat')

@@ -16,6 +16,7 @@ mod named;
 mod notifications;
 mod plans;
 mod records;
+mod review;
 mod search;
 mod sign_in;
 mod snapshots;
@@ -72,6 +73,10 @@ pub use plans::{
     ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow, PlanView, StepView, TaskCount,
 };
 pub use records::RecordFrame;
+pub use review::{
+    CommentEdit, CommentView, NewComment, NewPullRequest, NewReview, NewViewed, PullRequest,
+    PullRequestOffer, ReviewView,
+};
 pub use search::{SearchHit, SearchIndex, SearchPage};
 pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, SignedIn};
 pub use snapshots::{

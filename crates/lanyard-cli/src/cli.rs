@@ -67,6 +67,7 @@ mod replay;
 mod reset;
 mod restore;
 mod resume;
+mod review;
 mod rm;
 mod rollback;
 mod run;
@@ -238,6 +239,7 @@ enum Arrange {
     Checkpoint(checkpoint::CheckpointArgs),
     Checkpoints(checkpoints::Checkpoints),
     Diff(diff::DiffArgs),
+    Review(review::ReviewArgs),
     Rollback(rollback::Rollback),
     Alias(alias::Alias),
     Archive(archive::Archive),
@@ -477,6 +479,7 @@ impl Arrange {
             Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
             Self::Checkpoints(checkpoints) => checkpoints.run(context).await,
             Self::Diff(diff) => diff.run(context).await,
+            Self::Review(review) => review.run(context).await,
             Self::Rollback(rollback) => rollback.run(context).await,
             Self::Alias(alias) => alias.run(context).await,
             Self::Archive(archive) => archive.run(context).await,

@@ -210,6 +210,8 @@ ids! {
     DeliveryId = "dlv";
     /// An entry of memory.
     MemoryId = "mem";
+    /// A comment on lines of a session's changes.
+    CommentId = "cmt";
     /// A client attached to a session.
     ConnectionId = "conn";
     /// One daemon.

@@ -32,8 +32,8 @@ pub use address::Address;
 pub use backoff::Backoff;
 pub use flow::Flow;
 pub use id::{
-    ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId, PlanId,
-    RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
+    CommentId, ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId,
+    PlanId, RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use log::{FollowedKind, Impossible, LogEntry, Record};
 pub use outcome::Outcome;

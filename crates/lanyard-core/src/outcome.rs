@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{NoteId, SessionId, TurnId};
+use crate::id::{CommentId, NoteId, SessionId, TurnId};
 use crate::session::{Continuity, PlannedDelivery, StateName};
 
 /// The receipt of an accepted command.
@@ -22,6 +22,8 @@ pub struct Outcome {
     pub turn: Option<TurnId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<CommentId>,
     /// The planned delivery of a note to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<PlannedDelivery>,

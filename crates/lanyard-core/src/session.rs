@@ -32,6 +32,7 @@ mod origin;
 mod origin_tests;
 mod record;
 mod refusal;
+mod review;
 mod run;
 mod sandbox;
 mod signal;
@@ -101,6 +102,11 @@ pub use record::{
     StateChange, Usage,
 };
 pub use refusal::Refusal;
+pub use review::{
+    BaseKind, COMMENT_BYTES_MAX, CommentState, DRAFTS_MAX, DiffSide, DraftComment, LineAnchor, LineSpan,
+    PlacedComment, QUOTE_BYTES_MAX, REVIEW_BYTES_MAX, ReviewBase, ReviewBook, ReviewCommand, ReviewComment,
+    ReviewEvent, SENT_MAX, SPAN_LINES_MAX, VIEWED_MAX, ViewedFile, locate,
+};
 pub use run::{
     AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run, RunEnd, RunEvent,
     RunPhase, RunReady,

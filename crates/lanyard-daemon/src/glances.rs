@@ -159,7 +159,8 @@ impl GlanceFold {
             | Event::Control(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => {}
+            | Event::Writer(_)
+            | Event::Review(_) => {}
         }
     }
 

@@ -188,7 +188,8 @@ fn left(log: &[Envelope]) -> Left {
             | Event::Control(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => {}
+            | Event::Writer(_)
+            | Event::Review(_) => {}
         }
     }
     left.open_call = open.pop().map(|(_, tool)| tool);

@@ -6,6 +6,7 @@ use lanyard_api::agents::naming::AgentRefusal;
 use lanyard_api::types;
 use lanyard_core::refusal::RefusalKind;
 use lanyard_core::search::SearchRefusal;
+use lanyard_git::publish::PublishError;
 use lanyard_git::snapshot::SnapshotError;
 use lanyard_git::workspace_path::PathRefusal;
 use lanyard_store::{CursorError, StoreError};
@@ -21,6 +22,7 @@ refuses!(HistoryError);
 refuses!(PathRefusal);
 refuses!(SearchRefusal);
 refuses!(SnapshotError, error_chain);
+refuses!(PublishError, error_chain);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {

@@ -16,7 +16,8 @@ use lanyard_core::session::{Refusal, StateName, TurnStatus};
 use lanyard_core::task::markdown::Fault;
 use lanyard_core::task::{TaskRefusal, TaskState};
 use lanyard_core::{
-    ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId, TaskId, Timestamp, TurnId,
+    CommentId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId, TaskId, Timestamp,
+    TurnId,
 };
 use lanyard_git::worktree::WorktreeError;
 use lanyard_store::{CursorError, StoreError};
@@ -105,6 +106,7 @@ fn the_page_of_refusals() {
     memories(&mut page);
     notifications(&mut page);
     checkpoints(&mut page);
+    reviews(&mut page);
     histories(&mut page);
     searches(&mut page);
     requests(&mut page);
@@ -443,9 +445,41 @@ fn checkpoints(page: &mut Page) {
         SnapshotError::BadName { name: "a b".to_owned() },
         SnapshotError::Exists { reference: "refs/lanyard/s/t".to_owned() },
         SnapshotError::NoCommit { commit: "abc".to_owned() },
+        SnapshotError::NoBaseBranch { folder: folder() },
         SnapshotError::NotSnapshot { commit: "abc".to_owned() },
         SnapshotError::Git { what: what(), stderr: stderr() },
         SnapshotError::Io { what: "make the folder".to_owned(), source: full() },
+    ] {
+        page.problem(error);
+    }
+}
+
+fn reviews(page: &mut Page) {
+    page.section("Reviews and pull requests");
+    let comment = CommentId::from_u128(1);
+    for refusal in [
+        Refusal::CommentUnknown { comment },
+        Refusal::CommentSent { comment, turn: TurnId::from_u128(1) },
+        Refusal::ReviewEmpty,
+        Refusal::ReviewFull { max: 100, unit: "comments" },
+        Refusal::LineRange { max: 200 },
+        Refusal::QuoteDiffers { lines: 2 },
+        Refusal::ReviewForbidden,
+    ] {
+        page.problem(AskError::Refused(refusal));
+    }
+    let (folder, stderr) = (|| PathBuf::from("/src/shop"), || "fatal: no".to_owned());
+    let address = || "https://forge.test/shop.git".to_owned();
+    for error in [
+        PublishError::NoProgram,
+        PublishError::NoBranch { folder: folder() },
+        PublishError::NoRemote { folder: folder() },
+        PublishError::BadRemote { address: "ext::sh".to_owned() },
+        PublishError::Changed { address: address() },
+        PublishError::PushFailed { branch: "topic".to_owned(), stderr: stderr() },
+        PublishError::RequestFailed { program: "gh", stderr: stderr() },
+        PublishError::CallTooLong { what: "gh".to_owned() },
+        PublishError::NoAddress { program: "gh" },
     ] {
         page.problem(error);
     }

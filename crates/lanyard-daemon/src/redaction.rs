@@ -7,7 +7,7 @@ use lanyard_api::agents::settings::McpSettings;
 use lanyard_api::config::{Config, RedactionConfig};
 use lanyard_core::flow::FlowEvent;
 use lanyard_core::redact::{RedactionScope, Redactor, Wanted};
-use lanyard_core::session::{Envelope, Event, TurnEvent};
+use lanyard_core::session::{Envelope, Event, ReviewEvent, TurnEvent};
 use lanyard_core::task::{MailFrom, TaskEvent};
 use lanyard_core::{Actor, ActorKind};
 use parking_lot::RwLock;
@@ -116,6 +116,8 @@ fn scope(event: &Event) -> RedactionScope {
             TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. } | TurnEvent::Waiting { .. },
         )
         | Event::Transcript(_)
+        // It quotes what an agent wrote.
+        | Event::Review(ReviewEvent::Drafted(_))
         | Event::Run(_)
         | Event::Gate(_) => RedactionScope::All,
         Event::Turn(
@@ -125,7 +127,13 @@ fn scope(event: &Event) -> RedactionScope {
         | Event::Inbox(_)
         | Event::Context(_)
         | Event::Control(_)
-        | Event::Writer(_) => RedactionScope::OwnTokens,
+        | Event::Writer(_)
+        | Event::Review(
+            ReviewEvent::Edited { .. }
+            | ReviewEvent::Removed { .. }
+            | ReviewEvent::Sent { .. }
+            | ReviewEvent::Viewed { .. },
+        ) => RedactionScope::OwnTokens,
     }
 }
 

@@ -17,6 +17,7 @@
 //! Every function blocks on the `git` program for as long as the bounds in `git` say: call from a blocking thread.
 
 pub(crate) mod changes;
+pub mod content;
 pub mod diff;
 mod disarm;
 mod extras;
@@ -38,6 +39,7 @@ use std::path::PathBuf;
 
 use lanyard_core::refusals;
 
+pub use content::{BranchBase, top_of};
 pub use diff::{Diff, DiffStatus, DiffTo, FileDiff};
 pub use own_store::CheckpointStore;
 pub use restore::RestoredFiles;
@@ -97,6 +99,9 @@ refusals! {
         NoCommit { commit: String } => "no_such_commit", NotFound
             ("`{commit}` is not a commit of this repository")
             ("Give the full name of a commit, as the list of checkpoints shows it.");
+        NoBaseBranch { folder: PathBuf } => "no_base_branch", Conflict
+            ("no base branch is known for what is checked out in {}", folder.display())
+            ("Compare with a checkpoint, or fetch the remote so that `origin/HEAD` is known.");
         NotSnapshot { commit: String } => "not_a_checkpoint", NotFound
             ("the commit {commit} is not a checkpoint") ("Give a commit from the list of checkpoints.");
         Git { what: String, stderr: String } => "git_failed", Conflict

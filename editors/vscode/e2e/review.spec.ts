@@ -48,7 +48,7 @@ test('S0-54 changes are reviewed in the diff editor, and the comment arrives as 
     const { events } = await daemon.api<{ events: { type: string; data: { prompt?: string } }[] }>('GET', `/sessions/${session}/events?limit=1000`)
     const prompts = events.filter((event) => event.type === 'turn.started').map((event) => event.data.prompt ?? '')
     expect(prompts).toHaveLength(2)
-    expect(prompts[1]).toContain('notes.txt:2\n> two and a half\nwhy not three quarters?')
+    expect(prompts[1]).toContain('notes.txt:2\n```\ntwo and a half\n```\nwhy not three quarters?')
   }).toPass()
 })
 
@@ -102,5 +102,5 @@ test('S4-09 S4-16 a review of a task reaches the session that its worker has now
   await expect(window.getByText('The review was sent.', { exact: true })).toBeVisible()
   const { session } = await daemon.api<{ session: string }>('GET', `/tasks/${id}`)
   const inbox = await daemon.api<unknown>('GET', `/sessions/${session}/inbox`)
-  expect(JSON.stringify(inbox)).toContain('notes.txt:2\\n> second\\nthree words')
+  expect(JSON.stringify(inbox)).toContain('notes.txt:2\\n```\\nsecond\\n```\\nthree words')
 })

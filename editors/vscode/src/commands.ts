@@ -171,11 +171,15 @@ export class Commands {
 
   async showChanges(of?: unknown): Promise<void> {
     const task = taskOf(of)
-    if (task !== null) return this.parts.changes.show(task.id, task.title)
+    if (task !== null) {
+      await this.parts.changes.show(task.id, task.title)
+      return this.parts.review.refresh(task.id)
+    }
     const session = await this.#session(of)
     if (session === null) return
     const row = this.parts.store.rows.get(session)
     await this.parts.changes.show(session, row === undefined ? session : nameOf(row))
+    await this.parts.review.refresh(session)
   }
 
   async worktree(of?: unknown): Promise<void> {

@@ -23,7 +23,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const act = (message: Extract<FromPage, { type: 'do' }>): void => void perform(commands, message).catch((error: unknown) => vscode.window.showErrorMessage(told(error)))
   const editors = new SessionEditors(context.extensionUri, connection, store, act)
   const changes = new Changes(connection)
-  const review = new Review(context.workspaceState, connection, changes, (task) => commands.taskSession(task))
+  const review = new Review(connection, changes, (task) => commands.taskSession(task))
   const parts: Parts = { connection, store, changes, review, editors }
   const commands: Commands = new Commands(parts)
   const sessions = new SessionsView(store)
@@ -36,6 +36,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new NeedsView(store),
     new PlansView(store),
     statusBar(connection, store),
+    store.onChange((part) => (part === 'sessions' ? review.refreshShown(store.rows) : undefined)),
     editors.register(),
     commands.register(),
     vscode.workspace.registerTextDocumentContentProvider(DIFF, changes),

@@ -174,7 +174,8 @@ impl Shared {
             | Event::Transcript(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => None,
+            | Event::Writer(_)
+            | Event::Review(_) => None,
         }
     }
 

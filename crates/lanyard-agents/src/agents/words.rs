@@ -169,7 +169,8 @@ fn line(event: &Event, whole: bool) -> Option<String> {
         | Event::Control(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => return None,
+        | Event::Writer(_)
+        | Event::Review(_) => return None,
     };
     Some(format!("{who}: {}", short(text, whole)))
 }

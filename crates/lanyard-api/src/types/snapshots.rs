@@ -1,6 +1,6 @@
 //! Checkpoints of a workspace, what differs, and going back.
 
-use lanyard_core::session::SnapshotReason;
+use lanyard_core::session::{ReviewBase, SnapshotReason};
 use lanyard_core::{Outcome, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,10 +36,11 @@ pub struct SnapshotEntry {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceDiff {
-    /// The name of the older checkpoint.
+    /// The name of the older checkpoint, or of the base branch.
     pub from: String,
     /// The name of the newer one; null for the workspace as it is.
     pub to: Option<String>,
+    pub base: ReviewBase,
     pub files: Vec<ChangedFile>,
     /// A unified diff. Bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -59,6 +60,11 @@ pub struct ChangedFile {
     pub removed: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary: bool,
+    /// Name of the content after the change; only zeros for a deleted file.
+    pub hash: String,
+    /// An operator marked this content as viewed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub viewed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -294,7 +294,8 @@ impl EditorSession {
             | Event::Context(_)
             | Event::Control(_)
             | Event::Run(_)
-            | Event::Writer(_) => {}
+            | Event::Writer(_)
+            | Event::Review(_) => {}
         }
         Stay::Yes
     }

@@ -87,7 +87,8 @@ impl Teller {
             | Event::Control(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => None,
+            | Event::Writer(_)
+            | Event::Review(_) => None,
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Arg;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
-use lanyard_api::types::{AgentList, InboxView, NameMatches, NamedItem, TurnList};
+use lanyard_api::types::{AgentList, InboxView, NameMatches, NamedItem, ReviewView, TurnList};
 use lanyard_client::{Route, inside};
 use lanyard_core::naming::{NameKind, SHORT_CHARS, short};
 
@@ -39,6 +39,8 @@ enum ValueSource {
     Turns(&'static str),
     /// Turns that wait in the inbox of that session.
     WaitingTurns,
+    /// Comments of the session that the words behind this command of `review` name.
+    Comments(&'static str),
     Settings,
     SettingValues,
 }
@@ -94,6 +96,9 @@ fn source(path: &[&str], arg: &Arg) -> Option<ValueSource> {
         (["diff"], "turn", _) => return Some(ValueSource::Turns("diff")),
         (["log"], "since", _) => return Some(ValueSource::Turns("log")),
         (["inbox", _], "turn" | "turns", _) => return Some(ValueSource::WaitingTurns),
+        (["review", "edit"], "comment", _) => return Some(ValueSource::Comments("edit")),
+        (["review", "rm"], "comment", _) => return Some(ValueSource::Comments("rm")),
+        (["review", "send"], "comments", _) => return Some(ValueSource::Comments("send")),
         (["token" | "memory", "rm" | "show" | "forget", ..], ..) | (_, "native", _) => return None,
         (["flow", "run" | "review" | "begin", ..], _, "PLAN") => return None,
         (["notifications", ..], _, "ID" | "IDS") => &[Notification],
@@ -140,7 +145,11 @@ fn read(source: ValueSource, typed: &str) -> Result<Vec<(String, String)>, Failu
             let key = word_after("set").unwrap_or_default();
             return Ok(settings::values(&config()?, &key).into_iter().filter_map(alone).collect());
         }
-        ValueSource::Names(_) | ValueSource::Agents | ValueSource::Turns(_) | ValueSource::WaitingTurns => {}
+        ValueSource::Names(_)
+        | ValueSource::Agents
+        | ValueSource::Turns(_)
+        | ValueSource::WaitingTurns
+        | ValueSource::Comments(_) => {}
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Ok(Vec::new()) };
@@ -188,6 +197,13 @@ async fn ask(
             let inbox: InboxView = client.get(&Route::to(&["sessions", &session, "inbox"])).await?;
             let turns = inbox.turns.iter().map(|waiting| (waiting.turn.to_string(), waiting.prompt.as_str()));
             Ok(turns.filter_map(|(turn, prompt)| offered_turn("", &turn, prompt, typed)).collect())
+        }
+        ValueSource::Comments(verb) => {
+            let Some(session) = word_after(verb) else { return Ok(Vec::new()) };
+            let review: ReviewView = client.get(&Route::to(&["sessions", &session, "review"])).await?;
+            let drafts = review.comments.iter().map(|view| &view.comment.draft);
+            let comments = drafts.map(|draft| (draft.comment.to_string(), draft.text.as_str()));
+            Ok(comments.filter_map(|(comment, text)| offered_turn("", &comment, text, typed)).collect())
         }
         ValueSource::Settings | ValueSource::SettingValues => Ok(Vec::new()),
     }
@@ -309,6 +325,8 @@ mod tests {
         assert_eq!(of(&["diff"], "turn"), Some(ValueSource::Turns("diff")));
         assert_eq!(of(&["log"], "since"), Some(ValueSource::Turns("log")));
         assert_eq!(of(&["inbox", "order"], "turns"), Some(ValueSource::WaitingTurns));
+        assert_eq!(of(&["review", "rm"], "comment"), Some(ValueSource::Comments("rm")));
+        assert_eq!(of(&["review", "add"], "id"), Some(ValueSource::Names(&[NameKind::Session])));
         assert_eq!(of(&["token", "rm"], "id"), None);
         assert_eq!(of(&["run"], "prompt"), None);
     }

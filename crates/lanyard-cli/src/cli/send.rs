@@ -127,7 +127,7 @@ async fn post(context: &Context, target: &Target, turn: &NewTurn, detach: bool) 
 }
 
 /// A turn that only a client of the API could carry out is not waited for: perhaps none ever does.
-fn may_wait(view: &SessionView) -> Result<(), Failure> {
+pub(super) fn may_wait(view: &SessionView) -> Result<(), Failure> {
     match view.driven_by {
         DrivenBy::Lanyard | DrivenBy::Parent | DrivenBy::Host => Ok(()),
         DrivenBy::Nobody => {
@@ -145,7 +145,7 @@ fn may_wait(view: &SessionView) -> Result<(), Failure> {
 }
 
 /// Watches what runs or is about to, and tells of everything else.
-async fn show(context: &Context, receipt: TurnReceipt, detach: bool) -> Result<(), Failure> {
+pub(super) async fn show(context: &Context, receipt: TurnReceipt, detach: bool) -> Result<(), Failure> {
     let runs = matches!(
         receipt.result,
         TurnResult::Accepted | TurnResult::Interrupting | TurnResult::TurnInProgress

@@ -160,7 +160,8 @@ impl Watch<'_> {
             | Event::Transcript(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => Ok(false),
+            | Event::Writer(_)
+            | Event::Review(_) => Ok(false),
         }
     }
 

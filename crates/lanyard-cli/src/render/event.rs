@@ -3,8 +3,8 @@
 use lanyard_core::session::{
     AskReason, ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy,
     Ending, Envelope, Event, GateEvent, Hands, Import, InboxEvent, Limit, Opening, Pen, PlanEntryState,
-    Receipt, ReleaseReason, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope,
-    TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
+    Receipt, ReleaseReason, ReviewEvent, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind,
+    StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
 };
 use lanyard_core::text::dollars;
 use lanyard_core::{ActorKind, Timestamp};
@@ -57,6 +57,7 @@ fn summary(envelope: &Envelope) -> String {
         Event::Run(event) => run(event),
         Event::Gate(event) => gate(event),
         Event::Writer(event) => writer(event),
+        Event::Review(event) => review(event),
     };
     match envelope.actor.kind {
         ActorKind::System => text,
@@ -397,6 +398,19 @@ fn writer(event: &WriterEvent) -> String {
             ReleaseReason::Lapsed => format!("({epoch}): it was away"),
             ReleaseReason::Taken => format!("({epoch}): taken over"),
         },
+    }
+}
+
+fn review(event: &ReviewEvent) -> String {
+    match event {
+        ReviewEvent::Drafted(draft) => {
+            format!("{} {}:{}: {}", draft.comment, one_line(&draft.path), draft.lines, one_line(&draft.text))
+        }
+        ReviewEvent::Edited { comment, text } => format!("{comment}: {}", one_line(text)),
+        ReviewEvent::Removed { comment } => comment.to_string(),
+        ReviewEvent::Sent { turn, comments } => format!("{} in {turn}", count(comments.len(), "comment")),
+        ReviewEvent::Viewed { path, hash: Some(_) } => one_line(path),
+        ReviewEvent::Viewed { path, hash: None } => format!("{}: not viewed", one_line(path)),
     }
 }
 

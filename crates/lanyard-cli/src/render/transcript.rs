@@ -116,6 +116,7 @@ impl Transcriber {
             }
             Event::Change(event) => around::change(event).map(TranscriptItem::Note),
             Event::Writer(event) => around::writer(event, &who).map(TranscriptItem::Note),
+            Event::Review(event) => around::review(event, &who).map(TranscriptItem::Note),
         };
         item.into_iter().collect()
     }

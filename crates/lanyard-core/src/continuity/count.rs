@@ -150,7 +150,8 @@ pub fn counted(before: Option<&Session>, event: &Event) -> Tally {
         | Event::Control(_)
         | Event::Transcript(_)
         | Event::Gate(_)
-        | Event::Writer(_) => {}
+        | Event::Writer(_)
+        | Event::Review(_) => {}
     }
     tally
 }

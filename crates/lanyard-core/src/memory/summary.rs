@@ -78,7 +78,8 @@ impl Summary {
             | Event::Transcript(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => {}
+            | Event::Writer(_)
+            | Event::Review(_) => {}
         }
     }
 

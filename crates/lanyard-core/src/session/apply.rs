@@ -13,6 +13,7 @@ use crate::session::limit::LimitWait;
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
+use crate::session::review::ReviewBook;
 use crate::session::run::{Continuity, Run, RunEvent, RunPhase};
 use crate::session::stall::Stall;
 use crate::session::state::{InterruptCause, State, StateName};
@@ -94,6 +95,7 @@ impl Session {
             Event::Run(event) => self.run(event),
             Event::Gate(event) => self.gate(event, envelope),
             Event::Writer(event) => self.writing(event, envelope),
+            Event::Review(event) => self.reviewing(event, envelope),
         };
         if !(open && legal) {
             return Err(ApplyError::Illegal { seq: envelope.seq, state: before });
@@ -323,6 +325,7 @@ impl Session {
                     memory: memory.clone(),
                 });
                 self.turns += 1;
+                self.review.turn_began(*turn, self.turns);
                 if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {
                     run.turns += 1;
                 }
@@ -571,6 +574,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         seen: Vec::new(),
         inbox: Vec::new(),
         inbox_paused: None,
+        review: ReviewBook::default(),
         stop: None,
         guidance: Vec::new(),
         guidance_settled: [].into(),
@@ -610,7 +614,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
 }
 
 /// Whether the event shows that somebody or something is at work: timers and refusals do not. Who is attached, who
-/// writes, who has seen what and whose child it is is not what the session does. Neither is what a
+/// writes, who reviews, who has seen what and whose child it is is not what the session does. Neither is what a
 /// daemon finds of a process when it starts.
 fn is_activity(event: &Event) -> bool {
     let passive = matches!(
@@ -624,7 +628,7 @@ fn is_activity(event: &Event) -> bool {
                 | ChangeEvent::ChildUnlinked { .. }
         ) | Event::Run(RunEvent::Adopted { .. } | RunEvent::Ended { .. } | RunEvent::ToolsMissing { .. })
     );
-    !is_noise(event) && !matches!(event, Event::Writer(_)) && !passive
+    !is_noise(event) && !matches!(event, Event::Writer(_) | Event::Review(_)) && !passive
 }
 
 fn is_noise(event: &Event) -> bool {

@@ -28,7 +28,12 @@ impl Session {
             InboxEvent::Edited { turn, prompt, delivery, note, .. } => {
                 alive && self.edited(*turn, prompt.as_deref(), *delivery, *note)
             }
-            InboxEvent::Withdrawn { turn, .. } | InboxEvent::Steered { turn, .. } => {
+            InboxEvent::Withdrawn { turn, .. } => {
+                self.review.turn_withdrawn(*turn);
+                alive && self.take_waiting(*turn).is_some()
+            }
+            InboxEvent::Steered { turn, into, .. } => {
+                self.review.turn_merged(*turn, *into, self.turns);
                 alive && self.take_waiting(*turn).is_some()
             }
             InboxEvent::Promoted { turn, to, note } => alive && self.promoted(*turn, *to, *note),

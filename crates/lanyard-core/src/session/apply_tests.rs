@@ -5,7 +5,7 @@
 use crate::session::testing::{START_MS, pen};
 use crate::session::{
     AskReason, Channel, Compliance, Delivery, InboxEvent, Limit, LimitKind, NoteKind, PauseReason, Promotion,
-    ReleaseReason, StopScope, WriterEvent,
+    ReleaseReason, ReviewEvent, StopScope, WriterEvent,
 };
 use crate::time::Timestamp;
 use expect_test::expect;
@@ -25,13 +25,13 @@ use crate::session::stall::StallKind;
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
     Given, HOUR, Input, MINUTE, add_alias, ann, answer, archived, born, cancel_asked, cancel_turn,
-    checkpoint, compacted, complete, context_compacted, daemon_restarted, deleted, ended, error_seen,
-    file_changed, finished, gate_asked, gate_id, gate_withdrawn, given, greeting, guidance_delivered, guide,
-    in_state, interrupted, interrupted_by, issue_seen, migrate_to_agent, mirrored_run_started, note_id,
-    noted, output, planned, question, quiet, receipt, reset, run_adopted, run_began, run_ended, run_id,
-    run_over, run_ready, run_started, said, session_id, set_anchors, short_ids, snapshot_skipped,
-    snapshot_taken, start_turn, started, stop, stop_at, tool_called, tool_returned, tools_missing,
-    turn_finished, turn_id, turn_lost, usage, work_ended,
+    checkpoint, comment_id, compacted, complete, context_compacted, daemon_restarted, deleted, draft_of,
+    ended, error_seen, file_changed, finished, gate_asked, gate_id, gate_withdrawn, given, greeting,
+    guidance_delivered, guide, in_state, interrupted, interrupted_by, issue_seen, migrate_to_agent,
+    mirrored_run_started, note_id, noted, output, planned, question, quiet, receipt, reset, run_adopted,
+    run_began, run_ended, run_id, run_over, run_ready, run_started, said, session_id, set_anchors, short_ids,
+    snapshot_skipped, snapshot_taken, start_turn, started, stop, stop_at, tool_called, tool_returned,
+    tools_missing, turn_finished, turn_id, turn_lost, usage, work_ended,
 };
 use crate::session::{
     ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus, Policy, ResumeWay, RunEnd,
@@ -336,7 +336,9 @@ mod illegal_events {
             signal.unexpected
             context.snapshot
             context.snapshot_skipped
-            context.rolled_back"#]]
+            context.rolled_back
+            review.drafted
+            review.viewed"#]]
         .assert_eq(&fitting.join("\n"));
     }
 
@@ -1073,7 +1075,12 @@ mod the_wire {
             {"type":"writer.granted","data":{"pen":{"connection":"conn_00000000000000000000000001","client":"cli","actor":{"kind":"operator","name":"ann"}},"epoch":1}}
             {"type":"writer.asked","data":{"pen":{"connection":"conn_00000000000000000000000002","client":"cli","actor":{"kind":"operator","name":"ann"}},"until":"2026-11-15T08:00:10.000Z"}}
             {"type":"writer.denied","data":{"connection":"conn_00000000000000000000000002"}}
-            {"type":"writer.released","data":{"epoch":1,"why":"released"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
+            {"type":"writer.released","data":{"epoch":1,"why":"released"}}
+            {"type":"review.drafted","data":{"comment":"cmt#1","path":"src/a.rs","lines":{"first":3,"last":3},"quote":"line 3","text":"why 1?","base":{"kind":"turn_start","name":"turn-1","commit":"0a"}}}
+            {"type":"review.edited","data":{"comment":"cmt#1","text":"x"}}
+            {"type":"review.removed","data":{"comment":"cmt#1"}}
+            {"type":"review.sent","data":{"turn":"turn#1","comments":["cmt#1"]}}
+            {"type":"review.viewed","data":{"path":"a.rs","hash":"0a"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
     }
 
     /// `{seq, session, at, actor, cause, type, data}`.
@@ -1366,13 +1373,14 @@ fn samples() -> Vec<Event> {
     events.extend(run_samples());
     events.extend(gate_samples());
     events.extend(writer_samples());
+    events.extend(review_samples());
     let mut numbers: Vec<usize> = events.iter().map(number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..EVENTS).collect::<Vec<_>>());
     events
 }
 
-const EVENTS: usize = 81;
+const EVENTS: usize = 86;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1451,6 +1459,13 @@ fn number(event: &Event) -> usize {
             WriterEvent::Asked { .. } => 66,
             WriterEvent::Denied { .. } => 67,
             WriterEvent::Released { .. } => 68,
+        },
+        Event::Review(event) => match event {
+            ReviewEvent::Drafted(_) => 81,
+            ReviewEvent::Edited { .. } => 82,
+            ReviewEvent::Removed { .. } => 83,
+            ReviewEvent::Sent { .. } => 84,
+            ReviewEvent::Viewed { .. } => 85,
         },
         Event::Transcript(event) => match event {
             TranscriptEvent::Message { .. } => 31,
@@ -1839,5 +1854,16 @@ fn writer_samples() -> Vec<Event> {
         WriterEvent::Asked { pen: pen(2), until }.into(),
         WriterEvent::Denied { connection: pen(2).connection }.into(),
         WriterEvent::Released { epoch: 1, why: ReleaseReason::Released }.into(),
+    ]
+}
+
+fn review_samples() -> Vec<Event> {
+    let comment = comment_id(1);
+    vec![
+        ReviewEvent::Drafted(Box::new(draft_of(1, 3))).into(),
+        ReviewEvent::Edited { comment, text: "x".into() }.into(),
+        ReviewEvent::Removed { comment }.into(),
+        ReviewEvent::Sent { turn: turn_id(1), comments: vec![comment] }.into(),
+        ReviewEvent::Viewed { path: "a.rs".into(), hash: Some("0a".into()) }.into(),
     ]
 }

@@ -5,6 +5,7 @@ use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::session::guidance::NoteKind;
 use crate::session::inbox::InboxCommand;
+use crate::session::review::ReviewCommand;
 use crate::session::run::{Continuity, ResumeWay};
 use crate::session::stop::StopScope;
 use crate::session::writer::WriterCommand;
@@ -90,6 +91,8 @@ pub enum Command {
         seq: u64,
     },
     Writer(WriterCommand),
+    /// Comments on the session's changes, and files that were viewed.
+    Review(ReviewCommand),
     Archive,
     Unarchive,
     Reset {
@@ -125,6 +128,7 @@ impl Command {
             Self::Checkpoint => "checkpoint",
             Self::See { .. } => "see",
             Self::Writer(command) => command.name(),
+            Self::Review(command) => command.name(),
             Self::Archive => "archive",
             Self::Unarchive => "unarchive",
             Self::Reset { .. } => "reset",

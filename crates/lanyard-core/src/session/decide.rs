@@ -23,7 +23,7 @@ use crate::session::refusal::Refusal;
 use crate::session::run::{Continuity, ResumeWay, RunEvent};
 use crate::session::state::State;
 use crate::session::stop::{StopLevel, StopScope};
-use crate::session::writer;
+use crate::session::{review, writer};
 use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash, cut};
 use crate::time::Timestamp;
 
@@ -71,6 +71,7 @@ pub fn decide(
         }
         Command::See { by, seq } => operator::see(session, by, *seq),
         Command::Writer(command) => writer::decide(session, command, now, rules),
+        Command::Review(command) => review::decide(session, command, &rules.limits),
         Command::Archive => archive(session),
         Command::Unarchive if session.archived => Ok(vec![ChangeEvent::Unarchived {}.into()]),
         Command::Unarchive => Err(Refusal::NotArchived),

@@ -15,6 +15,7 @@ use crate::session::inbox::{
 };
 use crate::session::record::Session;
 use crate::session::refusal::Refusal;
+use crate::session::review::{self, ReviewEvent};
 use crate::text::content_hash;
 use crate::time::Timestamp;
 
@@ -60,13 +61,30 @@ fn send(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
-    let Message { turn, note, client_turn_id, prompt, delivery, memory, take_over } = message;
-    let client = client_turn_id.as_deref();
     // Told twice, it is one message, also when its turn has begun.
-    let runs = session.turn.as_ref().is_some_and(|active| active.id == *turn);
-    if runs || session.waiting(*turn).is_some() {
+    let runs = session.turn.as_ref().is_some_and(|active| active.id == message.turn);
+    if runs || session.waiting(message.turn).is_some() {
         return Ok(Vec::new());
     }
+    let Some(placed) = &message.review else { return admit(session, message, &message.prompt, now, limits) };
+    alive(session)?;
+    let chosen = review::chosen(session, placed)?;
+    let prompt = review::message(&message.prompt, &chosen);
+    let comments = chosen.iter().map(|(comment, _)| comment.draft.comment).collect();
+    let mut events = admit(session, message, &prompt, now, limits)?;
+    events.push(ReviewEvent::Sent { turn: message.turn, comments }.into());
+    Ok(events)
+}
+
+fn admit(
+    session: &Session,
+    message: &Message,
+    prompt: &str,
+    now: Timestamp,
+    limits: &Limits,
+) -> Result<Vec<Event>, Refusal> {
+    let Message { turn, note, client_turn_id, delivery, memory, take_over, prompt: _, review: _ } = message;
+    let client = client_turn_id.as_deref();
     alive(session)?;
     let taken = takes_over(session, *take_over)?;
     log_has_room(session, limits)?;
@@ -93,7 +111,7 @@ fn send(
         InboxEvent::Queued {
             turn: *turn,
             client_turn_id: client_turn_id.clone(),
-            prompt: prompt.clone(),
+            prompt: prompt.to_owned(),
             prompt_hash: content_hash(prompt.as_bytes()),
             delivery: *delivery,
             note: steers.then_some(*note),

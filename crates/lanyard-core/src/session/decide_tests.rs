@@ -11,15 +11,15 @@ use crate::session::event::{ChangeEvent, Event, SnapshotReason, TurnOutcome};
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
     Given, HOUR, Input, MINUTE, add_alias, answer, archive, archived, asked, asked_again, born, cancel_asked,
-    cancel_turn, check, checkpoint, complete, context_compacted, daemon_restarted, delete, deleted, edit,
-    error_seen, event_line, fail, file_changed, gate_asked, gate_id, gate_withdrawn, given, given_created,
-    greeting, guidance_delivered, guide, in_state, inbox as to_inbox, issue_seen, migrate_to_agent,
-    migrate_to_owner, mirrored_run_started, note_id, noted, order, planned, promote, question, quiet,
-    receipt, reset, resume, run_adopted, run_began, run_ended, run_ended_as, run_id, run_over, run_ready,
-    run_started, said, send, session_id, set_anchors, short_ids, snapshot_skipped, snapshot_taken,
-    start_turn, started, stop, stop_at, story, texts, tool_called, tool_returned, turn_delivered,
-    turn_finished, turn_finished_as, turn_id, turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop,
-    withdraw_turn, work_ended,
+    cancel_turn, check, checkpoint, comment_id, complete, context_compacted, daemon_restarted, delete,
+    deleted, edit, error_seen, event_line, fail, file_changed, gate_asked, gate_id, gate_withdrawn, given,
+    given_created, greeting, guidance_delivered, guide, in_state, inbox as to_inbox, issue_seen,
+    migrate_to_agent, migrate_to_owner, mirrored_run_started, note_id, noted, order, planned, promote,
+    question, quiet, receipt, reset, resume, run_adopted, run_began, run_ended, run_ended_as, run_id,
+    run_over, run_ready, run_started, said, send, session_id, set_anchors, short_ids, snapshot_skipped,
+    snapshot_taken, start_turn, started, stop, stop_at, story, texts, tool_called, tool_returned,
+    turn_delivered, turn_finished, turn_finished_as, turn_id, turn_lost, unarchive, usage, withdraw_guidance,
+    withdraw_stop, withdraw_turn, work_ended,
 };
 use crate::session::{
     Command, Continuity, Delivery, GateOption, GateStatus, InboxChange, Lineage, LinkEvents, NewSession,

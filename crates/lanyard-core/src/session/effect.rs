@@ -89,7 +89,8 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => None,
+        | Event::Writer(_)
+        | Event::Review(_) => None,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::session::governance::Language;
 use crate::session::inbox::Delivery;
 use crate::session::limit::{AskReason, Limit};
 use crate::session::record::{Policy, is_default};
+use crate::session::review::ReviewEvent;
 use crate::session::run::{Continuity, Receipt, RunEvent};
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
@@ -76,6 +77,7 @@ pub enum Event {
     Run(RunEvent),
     Gate(GateEvent),
     Writer(WriterEvent),
+    Review(ReviewEvent),
 }
 
 /// The session itself changed: born, linked, handed over, put away, ended.
@@ -593,4 +595,5 @@ into_event! {
     Run(RunEvent),
     Gate(GateEvent),
     Writer(WriterEvent),
+    Review(ReviewEvent),
 }

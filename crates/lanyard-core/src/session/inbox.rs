@@ -8,6 +8,7 @@ use crate::actor::Actor;
 use crate::id::{NoteId, TurnId};
 use crate::memory::MemoryAsk;
 use crate::session::record::Session;
+use crate::session::review::PlacedComment;
 use crate::session::stop::StopScope;
 use crate::time::Timestamp;
 
@@ -131,6 +132,9 @@ pub struct Message {
     pub memory: Option<MemoryAsk>,
     /// Lanyard takes the conversation over from the agent's own host, where it has one.
     pub take_over: bool,
+    /// Comments of the review that are sent with it. The prompt is then the operator's own words before them, which
+    /// may be empty.
+    pub review: Option<Vec<PlacedComment>>,
 }
 
 /// A change of the inbox by the holder of the writer's lease.

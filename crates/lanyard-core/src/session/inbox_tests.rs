@@ -114,7 +114,8 @@ impl Model {
                 | Event::Transcript(_)
                 | Event::Run(_)
                 | Event::Gate(_)
-                | Event::Writer(_) => {}
+                | Event::Writer(_)
+                | Event::Review(_) => {}
             }
         }
     }

@@ -47,7 +47,8 @@ impl MessageBreaks {
             | Event::Control(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => false,
+            | Event::Writer(_)
+            | Event::Review(_) => false,
         }
     }
 }

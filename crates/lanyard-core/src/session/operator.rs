@@ -223,6 +223,7 @@ impl Session {
             | TurnEvent::CancelRequested { .. } => return,
         };
         let (turn, how, review) = ended;
+        self.review.turn_over(turn, self.turns, how, seq);
         self.last_turn = Some(EndedTurn { turn, how, seq, at, review });
     }
 }

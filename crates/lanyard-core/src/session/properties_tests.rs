@@ -2,7 +2,11 @@
 //! that does not apply, so each run here checks that too.
 
 use crate::session::testing::{START_MS, begins, complies, ends};
-use crate::session::{Compliance, Delivery, InboxChange, Message, Promotion, StopScope};
+use crate::session::testing::{comment_id, draft_of, send_review};
+use crate::session::{
+    Compliance, Delivery, DraftComment, InboxChange, InboxCommand, LineSpan, Message, Promotion,
+    ReviewCommand, StopScope,
+};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -632,6 +636,7 @@ fn is_bounded(session: &Session) -> Result<(), TestCaseError> {
     prop_assert!(session.refused_in_row <= 32);
     prop_assert!(session.open_gates().count() <= 64);
     prop_assert!(session.gates.len() - session.open_gates().count() <= 32);
+    prop_assert!(session.review.comments.len() <= 6);
     let bytes = serde_json::to_string(session).unwrap().len();
     prop_assert!(bytes < 64 << 10, "{} bytes", bytes);
     Ok(())
@@ -720,12 +725,13 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             }
         ),
         2 => text.clone().prop_map(|alias| Command::AddAlias { alias }),
-        2 => vec(text, 0..4).prop_map(|anchors| Command::SetAnchors { anchors }),
+        2 => vec(text.clone(), 0..4).prop_map(|anchors| Command::SetAnchors { anchors }),
         1 => prop::sample::select(&MemoryMode::ALL[..]).prop_map(|mode| {
             let ask = MemoryAsk { mode: Some(mode), ..MemoryAsk::default() };
             Command::SetMemory { ask, above: None }
         }),
         1 => Just(Command::Checkpoint),
+        4 => review_command(text).prop_map(Command::Review),
         2 => (0..40_u64).prop_map(|seq| Command::See { by: ann(), seq }),
         1 => Just(Command::Archive),
         2 => Just(Command::Unarchive),
@@ -940,6 +946,22 @@ fn json_value() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Comments of six ids on few lines, and files that were viewed.
+fn review_command(text: BoxedStrategy<String>) -> impl Strategy<Value = ReviewCommand> {
+    let comment = || (0..6_u128).prop_map(comment_id);
+    let lines = (0..4_u32, 0..4_u32).prop_map(|(first, last)| LineSpan { first, last });
+    prop_oneof![
+        4 => (0..6_u128, lines, text.clone(), any::<bool>()).prop_map(|(comment, lines, text, fits)| {
+            let count = if fits { lines.len() } else { 2 };
+            let quote = vec!["x"; usize::try_from(count).unwrap()].join("\n");
+            ReviewCommand::Draft(Box::new(DraftComment { lines, quote, text, ..draft_of(comment, 1) }))
+        }),
+        1 => (comment(), text.clone()).prop_map(|(comment, text)| ReviewCommand::Edit { comment, text }),
+        1 => comment().prop_map(|comment| ReviewCommand::Remove { comment }),
+        1 => ("[a-c]", option::of(text)).prop_map(|(path, hash)| ReviewCommand::View { path, hash }),
+    ]
+}
+
 /// Messages and what is done to those that wait. Their notes are no guidance's.
 fn inbox_change() -> impl Strategy<Value = InboxChange> {
     let turn = || (0..6_u128).prop_map(turn_id);
@@ -949,8 +971,16 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
     prop_oneof![
         6 => (turn(), note(), delivery(), "[a-c]{0,3}").prop_map(|(turn, note, delivery, prompt)| {
             let (client_turn_id, memory, take_over) = (None, None, false);
-            let message = Message { turn, note, client_turn_id, prompt, delivery, memory, take_over };
+            let message = Message { turn, note, client_turn_id, prompt, delivery, memory, take_over, review: None };
             InboxChange::Send(Box::new(message))
+        }),
+        3 => (turn(), delivery(), vec(0..6_u128, 0..4)).prop_map(|(turn, delivery, comments)| {
+            let Input::Command(Command::Inbox(InboxCommand { change, .. })) = send_review(0, delivery, &comments)
+            else {
+                unreachable!("it is a message")
+            };
+            let InboxChange::Send(message) = change else { unreachable!("it is sent") };
+            InboxChange::Send(Box::new(Message { turn, note: note_id(20), ..*message }))
         }),
         1 => (turn(), note(), proptest::option::of(delivery()), proptest::option::of("[a-c]{0,3}"))
             .prop_map(|(turn, note, delivery, prompt)| InboxChange::Edit { turn, prompt, delivery, note }),

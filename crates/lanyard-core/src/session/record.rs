@@ -17,6 +17,7 @@ use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
 use crate::session::limit::{LimitWait, TurnLeg};
 use crate::session::operator::{EndedTurn, SeenMark};
+use crate::session::review::ReviewBook;
 use crate::session::run::{Continuity, ResumeWay, Run};
 use crate::session::sandbox::SandboxRule;
 use crate::session::stall::Stall;
@@ -100,6 +101,9 @@ pub struct Session {
     /// The reason why the inbox starts no turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox_paused: Option<PauseReason>,
+    /// Comments on the session's changes, and the files that were viewed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub review: ReviewBook,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

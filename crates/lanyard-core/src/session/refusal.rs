@@ -1,6 +1,6 @@
 //! Why a command was refused: a stable code, one sentence of what happened, one of what to do.
 
-use crate::id::{ConnectionId, GateId, NoteId, SessionId, TurnId};
+use crate::id::{CommentId, ConnectionId, GateId, NoteId, SessionId, TurnId};
 use crate::memory;
 use crate::refusals;
 use crate::session::event::{ControlEvent, Event};
@@ -120,6 +120,21 @@ refusals! {
         TurnNotRepeatable { turn: TurnId, status: TurnStatus } => "turn_not_repeatable", Conflict
             ("turn {turn} is {}, and is not run again", status.as_str())
             ("what failed, was cancelled or lost can be run again; for anything else use a new client_turn_id");
+        CommentUnknown { comment: CommentId } => "comment_not_found", NotFound
+            ("the session has no comment {comment}") ("list its comments with `lanyard review`");
+        CommentSent { comment: CommentId, turn: TurnId } => "comment_already_sent", Conflict
+            ("comment {comment} was sent with turn {turn}")
+            ("add another comment; a message that still waits can be withdrawn with `lanyard inbox`");
+        ReviewEmpty => "review_empty", Conflict
+            ("the session has no draft comments") ("add one with `lanyard review add`");
+        ReviewFull { max: usize, unit: &'static str } => "review_full", Conflict
+            ("the drafts of a review hold at most {max} {unit}") ("send them, or remove some");
+        LineRange { max: u32 } => "line_range_invalid", Invalid
+            ("the lines are no range of 1 to {max} lines") ("count lines from 1, the first one before the last one");
+        QuoteDiffers { lines: u32 } => "quote_differs", Invalid
+            ("the quoted text does not have {lines} lines") ("quote each of the lines, or leave the quote out");
+        ReviewForbidden => "review_forbidden", Forbidden
+            ("only an operator reviews a session's changes") ("tell your operator what you found");
         SignalForbidden { signal: &'static str } => "signal_forbidden", Forbidden
             ("an agent cannot report `{signal}` about its own session") ("report only what you did yourself");
         CallsOpen => "calls_open", Conflict

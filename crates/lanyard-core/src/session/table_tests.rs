@@ -3,8 +3,8 @@
 
 use crate::session::Compliance;
 use crate::session::testing::{
-    START_MS, ann, begins, calls_in_flight, claim, complies, edit, ends, inbox, note_id, notify, order,
-    promote, release, see, send, turn_delivered, withdraw_turn,
+    START_MS, ann, begins, calls_in_flight, claim, comment_id, complies, draft, edit, ends, inbox, note_id,
+    notify, order, promote, release, see, send, turn_delivered, view, withdraw_turn,
 };
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
@@ -27,7 +27,8 @@ use crate::session::testing::{
     work_ended,
 };
 use crate::session::{
-    Command, Delivery, InboxChange, LimitKind, NewSession, Promotion, Signal, State, StateName, StopLevel,
+    Command, Delivery, InboxChange, LimitKind, NewSession, Promotion, ReviewCommand, Signal, State,
+    StateName, StopLevel,
 };
 
 const LEGEND: &str = "\
@@ -291,6 +292,15 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
     vec![
         ("THE WRITER", vec![("claim_writer", claim(1)), ("release_writer", release(1, 1))]),
         (
+            "THE REVIEW",
+            vec![
+                ("draft_comment", draft(1, 3)),
+                ("edit_comment", ReviewCommand::Edit { comment: comment_id(1), text: "x".into() }.into()),
+                ("remove_comment", ReviewCommand::Remove { comment: comment_id(1) }.into()),
+                ("view_file", view("a.rs", Some("0a"))),
+            ],
+        ),
+        (
             "TIME AND PLACE",
             vec![
                 ("quiet 59 min", quiet(HOUR - 60_000)),
@@ -409,7 +419,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..23).collect());
+    assert_eq!(numbers(command_number), (0..24).collect());
     assert_eq!(numbers(signal_number), (0..36).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
@@ -442,6 +452,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::Inbox(_) => 20,
         Command::SetMemory { .. } => 21,
         Command::See { .. } => 22,
+        Command::Review(_) => 23,
     })
 }
 

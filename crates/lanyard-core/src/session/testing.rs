@@ -3,6 +3,7 @@
 //! Ids and times are fixed: `turn#1` in a text is the turn made by `turn_id(1)`, and the session was created at
 //! [`START_MS`], its events following one second apart.
 
+mod review;
 mod runs;
 
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use expect_test::Expect;
 use serde_json::Value;
 
 use crate::actor::{Actor, ActorKind, Cause};
-use crate::id::{ConnectionId, GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
+use crate::id::{CommentId, ConnectionId, GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
 use crate::memory::MemoryAsk;
 use crate::policy::{MemoryMode, Rules};
 use crate::session::calls::{
@@ -30,6 +31,7 @@ use crate::session::{
 use crate::text::content_hash;
 use crate::time::Timestamp;
 
+pub(super) use review::*;
 pub(super) use runs::*;
 
 /// 2026-11-15T08:00:00Z.
@@ -443,6 +445,7 @@ fn id_number(word: &str) -> Option<(&'static str, u128)> {
         .or_else(|| numbered("run", word.parse().ok().map(RunId::as_u128)))
         .or_else(|| numbered("gate", word.parse().ok().map(GateId::as_u128)))
         .or_else(|| numbered("worker", word.parse().ok().map(WorkerId::as_u128)))
+        .or_else(|| numbered("cmt", word.parse().ok().map(CommentId::as_u128)))
 }
 
 pub(super) fn session_id(number: u128) -> SessionId {
@@ -567,6 +570,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         delivery,
         memory: None,
         take_over: false,
+        review: None,
     };
     inbox(InboxChange::Send(Box::new(message)))
 }

@@ -202,7 +202,8 @@ impl TurnStep {
             | Event::Transcript(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => return None,
+            | Event::Writer(_)
+            | Event::Review(_) => return None,
         };
         Some(Self { session: envelope.session, turn, seq: envelope.seq, at: envelope.at, what })
     }

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{SessionId, WorkerId};
+use crate::id::{SessionId, TaskId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::policy::{MemoryMode, Staleness};
 use crate::session::driven::DrivenBy;
@@ -48,6 +48,9 @@ pub struct SessionView {
     pub plan: Option<String>,
     pub phase: Option<String>,
     pub purpose: Option<String>,
+    /// The task it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
     pub state: StateName,
     /// Why, when the state is `interrupted`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -142,6 +145,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         plan: s.plan,
         phase: s.phase,
         purpose: s.purpose,
+        task: s.task,
         state: name,
         cause: session.state.cause(),
         status: session.status(),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::session::event::{Event, TranscriptEvent, TurnEvent};
+use crate::session::review::ReviewEvent;
 
 /// Bytes of the texts that can be long: prompts, messages, thoughts, arguments and results of tools.
 pub(super) fn text_bytes(event: &Event) -> u64 {
@@ -15,6 +16,7 @@ pub(super) fn text_bytes(event: &Event) -> u64 {
             | TranscriptEvent::ToolReturned { content: value, .. },
         ) => value_bytes(value),
         Event::Turn(TurnEvent::Started { prompt, .. }) => prompt.len(),
+        Event::Review(ReviewEvent::Drafted(draft)) => draft.text.len() + draft.quote.len(),
         Event::Transcript(_)
         | Event::Turn(_)
         | Event::Change(_)
@@ -23,7 +25,8 @@ pub(super) fn text_bytes(event: &Event) -> u64 {
         | Event::Control(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => 0,
+        | Event::Writer(_)
+        | Event::Review(_) => 0,
     };
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -169,6 +169,7 @@ pub(super) async fn compact(
                 state,
                 turn: None,
                 note: None,
+                comment: None,
                 delivery: None,
                 continuity: None,
                 stop_level,

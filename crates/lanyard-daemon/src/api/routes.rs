@@ -9,22 +9,23 @@ use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_api::names::API;
 use lanyard_api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, BackupReceipt, Bulk, BulkAnswer, CallAnswer,
-    CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport,
-    DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FamilyMember,
-    FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer,
-    GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, HistoryPage, IdChain,
-    ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage,
-    McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
-    MemoryPolicyView, MemoryStatus, MergeTask, MergedFlow, MergedTask, Migration, NameMatches, NewAlias,
-    NewBackup, NewCall, NewFlowBody, NewFork, NewGc, NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress,
-    NewMemory, NewPlanBody, NewResume, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop,
-    NewSubagent, NewToken, NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail,
+    CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CommentEdit, CompleteTask,
+    ContinuityReport, DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask,
+    EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport, FlowView, Forget,
+    Forgotten, GateAnswer, GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter,
+    HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder, InboxPromotion,
+    InboxView, MailPage, McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport, MemoryPage,
+    MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedFlow, MergedTask,
+    Migration, NameMatches, NewAlias, NewBackup, NewCall, NewComment, NewFlowBody, NewFork, NewGc,
+    NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest,
+    NewResume, NewReview, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent,
+    NewToken, NewTurn, NewViewed, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail,
     NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown,
-    PlanView, PresenceList, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask,
-    RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink,
-    SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog,
-    TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList, TurnReceipt, WorkerList,
-    WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
+    PlanView, PresenceList, PullRequest, PullRequestOffer, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded,
+    Resumed, RetryTask, ReviewView, RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail,
+    SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent,
+    TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
+    TurnReceipt, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::MemoryEntry;
@@ -37,9 +38,9 @@ use crate::api::guard::guard;
 use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, flows, gates, histories, ids, journal, mailbox, mcp,
-    memory, metrics, name_lookup, notifications, observed, pages, plans, records, search, sessions, sign_in,
-    snapshots, stops, streams, subagents, system, tasks, turns, worktrees, writer,
+    App, agents, attach, audit, bulk, calls, diff, directory, flows, gates, histories, ids, journal, mailbox,
+    mcp, memory, metrics, name_lookup, notifications, observed, pages, plans, pull_requests, records, review,
+    search, sessions, sign_in, snapshots, stops, streams, subagents, system, tasks, turns, worktrees, writer,
 };
 use crate::auth::Access;
 
@@ -127,7 +128,7 @@ fn recorded(path: &str, name: &str) -> Recorded {
         "backup" => Recorded::Nowhere,
         "new_token" | "new_sign_in_link" | "task_token" | "mcp_address" => Recorded::WithoutAnswer,
         "add_memory" | "add_session_memory" => Recorded::WithoutAnswer,
-        "compact_session" | "set_memory_policy" | "bulk" => Recorded::Here,
+        "compact_session" | "set_memory_policy" | "bulk" | "open_pull_request" => Recorded::Here,
         _ if path.starts_with("/sessions") || path.starts_with("/ops/sessions") => Recorded::InSession,
         _ => Recorded::Here,
     }
@@ -188,6 +189,7 @@ pub fn table() -> Vec<ApiRoute> {
     routes.extend(about_signing_in());
     routes.extend(about_sessions());
     routes.extend(about_turns());
+    routes.extend(about_reviews());
     routes.extend(about_control());
     routes.extend(about_agents());
     routes.extend(about_mcp());
@@ -278,6 +280,20 @@ fn about_turns() -> Vec<ApiRoute> {
 }
 
 #[rustfmt::skip]
+fn about_reviews() -> Vec<ApiRoute> {
+    vec![
+        look!("/sessions/{id}/review" LookAll "get_review" "Comments on its changes with their states, and files that were viewed." &[] => ReviewView, review::get),
+        change!(post "/sessions/{id}/review/comments" Operate "draft_comment" "Keep a comment on lines of its changes as a draft." NewComment => 201 Outcome, review::add),
+        change!(patch "/sessions/{id}/review/comments/{comment}" Operate "edit_comment" "Change the text of a comment that was not sent." CommentEdit => 200 Outcome, review::edit),
+        change!(delete "/sessions/{id}/review/comments/{comment}" Operate "remove_comment" "Remove a comment that waits in no message." Reason => 200 Outcome, review::remove),
+        change!(post "/sessions/{id}/review/send" Operate "send_review" "Send comments as one message: it starts a turn, waits, steers or interrupts." NewReview => 201 TurnReceipt, review::send),
+        change!(post "/sessions/{id}/review/viewed" Operate "view_file" "Mark a file as viewed with its content, or take the mark away." NewViewed => 200 Outcome, review::view),
+        look!("/sessions/{id}/pull-request" Operate "pull_request_offer" "Whether a pull request can be opened for its branch, and where." &[] => PullRequestOffer, pull_requests::offer),
+        change!(post "/sessions/{id}/pull-request" Operate "open_pull_request" "Push its branch and open a pull request with the user's `gh` or `glab`." NewPullRequest => 201 PullRequest, pull_requests::open),
+    ]
+}
+
+#[rustfmt::skip]
 fn about_control() -> Vec<ApiRoute> {
     vec![
         change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 CancelReceipt, turns::cancel),
@@ -313,7 +329,7 @@ fn about_agents() -> Vec<ApiRoute> {
         look!("/sessions/{id}/gates" Look "list_session_gates" "A session's approvals, with the newest that are settled." &[] => GateList, gates::of_session),
         change!(post "/sessions/{id}/gates/{gate}" Operate "answer_gate" "Answer an approval; the first answer stands." GateAnswer => 200 Outcome, gates::answer),
         look!("/sessions/{id}/snapshots" Look "list_snapshots" "The checkpoints that the workspace can be taken back to." &[] => SnapshotList, snapshots::list),
-        look!("/sessions/{id}/diff" Look "diff_workspace" "What differs between two checkpoints, or from one to now." &["from", "to"] => WorkspaceDiff, snapshots::diff),
+        look!("/sessions/{id}/diff" Look "diff_workspace" "What differs between two checkpoints, or from one to now; `from` is a checkpoint, `turn`, `session` or `branch`." &["from", "to"] => WorkspaceDiff, diff::get),
         change!(post "/sessions/{id}/rollback" Operate "roll_back" "Take the workspace back to a checkpoint." NewRollback => 200 RolledBack, snapshots::rollback),
     ]
 }

@@ -6,23 +6,19 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use lanyard_api::types::{
-    ChangedFile, FileChange, NewRollback, Reason, Restored, RolledBack, SnapshotEntry, SnapshotList,
-    WorkspaceDiff,
-};
+use lanyard_api::types::{NewRollback, Reason, Restored, RolledBack, SnapshotEntry, SnapshotList};
 use lanyard_core::naming::SHORT_CHARS;
 use lanyard_core::session::{
     ContextEvent, Envelope, Event, Refusal, Session, Signal, SnapshotReason, StateName,
 };
 use lanyard_core::{Actor, Cause, Outcome, SessionId, Timestamp};
-use lanyard_git::snapshot::{DiffStatus, DiffTo, FileDiff, Snapshot, SnapshotError};
+use lanyard_git::snapshot::{Snapshot, SnapshotError};
 use lanyard_store::{Filter, Store, StoreError};
-use serde::Deserialize;
 
 use crate::api::App;
-use crate::api::context::{Change, Target, load, missing, on_disk, query};
+use crate::api::context::{Change, Target, load, missing, on_disk};
 use crate::engine::{Ask, AskError, Key, Request};
 use crate::problem::Problem;
 
@@ -66,9 +62,19 @@ struct Told {
 
 /// A checkpoint in the store, and what the log tells of it.
 #[derive(Debug, Clone)]
-struct Known {
+pub(super) struct Known {
     snapshot: Snapshot,
     told: Option<Told>,
+}
+
+impl Known {
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.snapshot.clone()
+    }
+
+    pub(super) fn reason(&self) -> Option<SnapshotReason> {
+        self.told.as_ref().map(|told| told.reason)
+    }
 }
 
 /// When and why each was taken, from the log.
@@ -90,56 +96,6 @@ fn told(store: &dyn Store, session: SessionId, head: u64) -> Result<HashMap<Stri
             }
         }
     }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DiffQuery {
-    from: Option<String>,
-    to: Option<String>,
-}
-
-pub(super) async fn diff(
-    State(app): Shared,
-    target: Target,
-    uri: Uri,
-) -> Result<Json<WorkspaceDiff>, Problem> {
-    let query: DiffQuery = query(&uri)?;
-    let session = load(&app, target.0).await?.session;
-    let taken = known(&app, &session).await?;
-    let from = match &query.from {
-        Some(named) => find(&taken, named)?,
-        None => newest(&taken)?,
-    };
-    let to = query.to.map(|named| find(&taken, &named)).transpose()?;
-    let workspace = workspace_of(&session)?;
-    let (old, new) = (from.commit.clone(), to.as_ref().map(|to| to.commit.clone()));
-    let checkpoints = app.checkpoints.clone();
-    let diff = aside(move || {
-        checkpoints.diff(&workspace, &old, new.as_deref().map_or(DiffTo::Worktree, DiffTo::Commit))
-    });
-    let diff = diff.await??;
-    let file = |file: FileDiff| ChangedFile {
-        path: file.path,
-        old_path: file.old_path,
-        change: match file.status {
-            DiffStatus::Added => FileChange::Added,
-            DiffStatus::Modified => FileChange::Modified,
-            DiffStatus::Deleted => FileChange::Deleted,
-            DiffStatus::Renamed => FileChange::Renamed,
-            DiffStatus::TypeChanged => FileChange::TypeChanged,
-        },
-        added: file.added,
-        removed: file.removed,
-        binary: file.binary,
-    };
-    Ok(Json(WorkspaceDiff {
-        from: from.name,
-        to: to.map(|to| to.name),
-        files: diff.files.into_iter().map(file).collect(),
-        text: diff.text,
-        truncated: diff.truncated,
-    }))
 }
 
 /// Marks a session for as long as its workspace is being taken back.
@@ -219,7 +175,7 @@ async fn take_back(
     Ok(RolledBack { outcome, restored: Some(restored) })
 }
 
-async fn done_before(app: &Arc<App>, keys: &[Key]) -> Result<Option<Outcome>, Problem> {
+pub(super) async fn done_before(app: &Arc<App>, keys: &[Key]) -> Result<Option<Outcome>, Problem> {
     for key in keys.iter().copied() {
         match on_disk(app, move |store| store.outcome(&key.key)).await? {
             Some(kept) if kept.request != key.request => return Err(AskError::KeyConflict.into()),
@@ -312,7 +268,7 @@ async fn keep(
 
 /// The session's checkpoints, oldest first. Those of an unchanged workspace share a commit, so that its date is no order;
 /// the log is.
-async fn known(app: &Arc<App>, session: &Session) -> Result<Vec<Known>, Problem> {
+pub(super) async fn known(app: &Arc<App>, session: &Session) -> Result<Vec<Known>, Problem> {
     let (workspace, owner) = (workspace_of(session)?, session.id.to_string());
     let checkpoints = app.checkpoints.clone();
     let taken = aside(move || checkpoints.list(&workspace, &owner)).await??;
@@ -326,7 +282,7 @@ async fn known(app: &Arc<App>, session: &Session) -> Result<Vec<Known>, Problem>
 }
 
 /// The newest checkpoint that is not the end of a turn: after a turn the question is what the turn changed.
-fn newest(taken: &[Known]) -> Result<Snapshot, Problem> {
+pub(super) fn newest(taken: &[Known]) -> Result<Snapshot, Problem> {
     let is_end =
         |known: &Known| known.told.as_ref().is_some_and(|told| told.reason == SnapshotReason::TurnEnd);
     let found = taken.iter().rev().find(|known| !is_end(known)).or_else(|| taken.last());
@@ -335,7 +291,7 @@ fn newest(taken: &[Known]) -> Result<Snapshot, Problem> {
 
 /// By name, by the position of one that was asked for, by the beginning of the commit or the end of the name where that is
 /// enough, and the newest by `last`.
-fn find(taken: &[Known], named: &str) -> Result<Snapshot, Problem> {
+pub(super) fn find(taken: &[Known], named: &str) -> Result<Snapshot, Problem> {
     let Some(newest) = taken.last() else { return Err(none()) };
     let taken: Vec<&Snapshot> = taken.iter().map(|known| &known.snapshot).collect();
     let at = format!("at-{named}");
@@ -372,7 +328,7 @@ fn find(taken: &[Known], named: &str) -> Result<Snapshot, Problem> {
     }
 }
 
-fn none() -> Problem {
+pub(super) fn none() -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
         "snapshot_not_found",
@@ -382,7 +338,7 @@ fn none() -> Problem {
 }
 
 /// A workspace may be just a name: then there is no folder to look at.
-fn workspace_of(session: &Session) -> Result<PathBuf, Problem> {
+pub(super) fn workspace_of(session: &Session) -> Result<PathBuf, Problem> {
     let path = session.workspace.as_ref().map(PathBuf::from);
     path.filter(|path| path.is_absolute()).ok_or_else(|| {
         Problem::new(
@@ -394,6 +350,8 @@ fn workspace_of(session: &Session) -> Result<PathBuf, Problem> {
     })
 }
 
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
     tokio::task::spawn_blocking(work).await.map_err(|_| missing("git"))
 }

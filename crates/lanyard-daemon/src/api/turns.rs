@@ -18,7 +18,7 @@ use crate::api::App;
 use crate::api::agents::{can_be_run, can_take_turn, not_open_elsewhere};
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::sessions::{command_on, marked, not_rolling_back};
-use crate::engine::{Ask, Request, Sending};
+use crate::engine::{Ask, Reply, Request, Sending};
 use crate::problem::Problem;
 
 type Answer = Result<Response, Problem>;
@@ -59,6 +59,7 @@ pub(super) async fn send(
         delivery: delivery.unwrap_or_default(),
         memory,
         take_over: resume,
+        review: None,
     };
     let epoch = writer_epoch.or(epoch);
     let intervention = app.config.now().config.intervention.of(&change.actor);
@@ -67,13 +68,23 @@ pub(super) async fn send(
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     let reply = app.engine.ask(request).await?;
     super::writer::wrote(&app, target.0, epoch).await?;
+    answer(&app, target, reply, client_turn_id).await
+}
+
+/// What became of a message, the first time and when it is repeated.
+pub(super) async fn answer(
+    app: &Arc<App>,
+    target: Target,
+    reply: Reply,
+    client_turn_id: Option<String>,
+) -> Answer {
     let outcome = reply.outcome;
     if let Some(result) = reply.sent {
         let receipt = fresh(outcome, result, client_turn_id);
         return Ok((StatusCode::CREATED, Json(receipt)).into_response());
     }
     let row = match outcome.turn {
-        Some(turn) => on_disk(&app, move |store| store.turn(target.0, turn)).await?,
+        Some(turn) => on_disk(app, move |store| store.turn(target.0, turn)).await?,
         None => None,
     };
     let receipt = repeat(outcome, row, client_turn_id);

@@ -3,8 +3,8 @@
 use lanyard_core::continuity::Counter;
 use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{
-    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, Refusal, Session, Signal, State,
-    WriterCommand, create, decide, fork, link, may_write, observe, plan_delivery,
+    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, Refusal, ReviewCommand, Session,
+    Signal, State, WriterCommand, create, decide, fork, link, may_write, observe, plan_delivery,
 };
 use lanyard_core::{ActorKind, Cause, Outcome, SessionId};
 use lanyard_store::{Durability, KeptOutcome};
@@ -208,6 +208,13 @@ impl Worker {
             *holder_gone = self.writer_gone(id)?;
         }
         let session = self.resident(id)?;
+        // A review is a person's: no agent comments on its own changes in a person's name.
+        if let (Command::Review(review), ActorKind::Agent | ActorKind::Observer) =
+            (&command, request.actor.kind)
+        {
+            let refusal = Refusal::ReviewForbidden;
+            return Err(self.refused(request, Some(id), review.name(), refusal));
+        }
         // What an operator stopped no agent brings back.
         if let Command::Resume { .. } = &command
             && request.actor.kind == ActorKind::Agent
@@ -246,6 +253,7 @@ impl Worker {
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
             Command::Migrate { .. } => outcome.continuity = self.resident(id)?.carries,
+            Command::Review(ReviewCommand::Draft(draft)) => outcome.comment = Some(draft.comment),
             Command::Inbox(command) => outcome.turn = command.change.turn(),
             Command::Resume { .. } if starts_later => outcome.warnings = vec![STARTS_LATER.to_owned()],
             Command::Complete { .. }
@@ -261,6 +269,7 @@ impl Worker {
             | Command::Checkpoint
             | Command::See { .. }
             | Command::Writer(_)
+            | Command::Review(_)
             | Command::Archive
             | Command::Unarchive
             | Command::Reset { .. }
@@ -375,7 +384,8 @@ impl Worker {
             | Event::Transcript(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => None,
+            | Event::Writer(_)
+            | Event::Review(_) => None,
         })?;
         let by = match (session.driver(), self.runs_here(other.agent.as_deref())) {
             (_, DrivenBy::Lanyard) => DrivenBy::Lanyard,
@@ -457,6 +467,7 @@ impl Worker {
             state: session.state.name(),
             turn: None,
             note: None,
+            comment: None,
             delivery: None,
             continuity: None,
             stop_level: session.stop.as_ref().map(|stop| stop.level.into()),
@@ -489,7 +500,8 @@ fn guidance_warnings(events: &[Event]) -> Vec<String> {
             | Event::Transcript(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => None,
+            | Event::Writer(_)
+            | Event::Review(_) => None,
         })
         .flatten()
         .collect()

@@ -73,7 +73,9 @@ impl Worker {
                 | TurnStatus::Steered => return Ok(Reply { repeated: true, ..known.outcome.into() }),
             }
         }
-        let unnamed = tells_repeats && sending.client.is_none() && request.keys.is_empty();
+        // The comments of a review are marked with their turn and cannot be sent again anyway.
+        let review = sending.message.review.is_some();
+        let unnamed = tells_repeats && !review && sending.client.is_none() && request.keys.is_empty();
         let now = self.draft.now;
         if unnamed && let Some(turn) = twin(self.resident(id)?, &sending.message, &request.actor, now) {
             let mut outcome = self.outcome(id, 0)?;
@@ -220,6 +222,7 @@ fn sent(events: &[Event]) -> Option<TurnResult> {
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => None,
+        | Event::Writer(_)
+        | Event::Review(_) => None,
     })
 }

@@ -282,7 +282,8 @@ fn read(events: &[Envelope]) -> Log {
             | Event::Control(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => {}
+            | Event::Writer(_)
+            | Event::Review(_) => {}
         }
     }
     log

@@ -495,6 +495,7 @@ async fn wake_up(tools: &Tools, session: SessionId) -> Result<(), AskError> {
         delivery: Delivery::Reject,
         memory: None,
         take_over: false,
+        review: None,
     };
     let command = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     // Once for what came after its last turn.

@@ -234,6 +234,7 @@ async fn prompt(
         delivery,
         memory: None,
         take_over: false,
+        review: None,
     };
     let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));

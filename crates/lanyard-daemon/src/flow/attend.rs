@@ -149,6 +149,7 @@ impl Driver {
             delivery,
             memory: None,
             take_over: false,
+            review: None,
         };
         let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
         let key = key(&["turn", &invocation.turn.to_string()]);

@@ -108,7 +108,8 @@ impl TurnSpan {
             | Event::Transcript(_)
             | Event::Run(_)
             | Event::Gate(_)
-            | Event::Writer(_) => return None,
+            | Event::Writer(_)
+            | Event::Review(_) => return None,
         };
         let agent = session.hands.agent.clone();
         Some(Self { session: session.id, turn, agent, began: running.started_at, ended: at, how })

@@ -46,6 +46,8 @@ pub struct FileDiff {
     pub added: u32,
     pub removed: u32,
     pub binary: bool,
+    /// Name of the content after the change; only zeros for a deleted file.
+    pub hash: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +103,7 @@ pub(crate) fn files(
     command: &[&str],
     commits: &[&str],
 ) -> Result<(Vec<FileDiff>, bool), SnapshotError> {
-    let list = call(git, command, &["--raw", "--numstat", "-z"], commits, LIST_MAX)?;
+    let list = call(git, command, &["--raw", "--no-abbrev", "--numstat", "-z"], commits, LIST_MAX)?;
     let mut files = parse(&list.stdout);
     let more = list.cut || files.len() > FILES_MAX;
     files.truncate(FILES_MAX);
@@ -146,7 +148,10 @@ fn parse(list: &[u8]) -> Vec<FileDiff> {
             let path = second.unwrap_or(first);
             let old_path = second.map(|_| text(first));
             places.insert(path, files.len());
-            files.push(FileDiff { path: text(path), old_path, status, added: 0, removed: 0, binary: false });
+            // `:oldmode newmode old new letter`.
+            let hash = head.split(|byte| *byte == b' ').nth(3).map(text).unwrap_or_default();
+            let path = text(path);
+            files.push(FileDiff { path, old_path, status, added: 0, removed: 0, binary: false, hash });
             continue;
         }
         // `added<tab>removed<tab>path`; of a renamed file the path is empty, and old and new name follow.

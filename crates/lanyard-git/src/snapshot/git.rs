@@ -211,27 +211,10 @@ impl Git {
             let all = std::iter::once(self.disarmed()?).chain(&self.inner);
             command.envs(disarm::environment(all));
         }
-        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
-        let mut living = live::Living::new(&child);
-        if let Some(mut stdin) = child.stdin.take() {
-            let input = input.to_owned();
-            // A process that ends without reading all of it says why by itself.
-            std::thread::spawn(move || stdin.write_all(&input).ok());
-        }
-        let stdout = child.stdout.take().map(|pipe| drain(pipe, output_max, After::Stop));
-        let stderr = child.stderr.take().map(|pipe| drain(pipe, STDERR_MAX, After::Discard));
-        let deadline = now() + self.time_max;
-        let ended = finish((&mut child, &mut living), stdout, stderr, deadline);
-        if ended.is_none() {
-            drop(living);
-            end(&mut child);
-        }
-        let (status, out, err) = ended.ok_or_else(|| SnapshotError::TooLong {
-            what: describe(args),
-            seconds: self.time_max.as_secs(),
-        })?;
-        let stderr = String::from_utf8_lossy(&err.bytes).trim().to_owned();
-        Ok(Output { status, stdout: out.bytes, stderr, cut: out.cut })
+        let output = bounded(command, input, output_max, self.time_max);
+        output
+            .map_err(|error| self.not_started(&error))?
+            .ok_or_else(|| SnapshotError::TooLong { what: describe(args), seconds: self.time_max.as_secs() })
     }
 
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
@@ -276,14 +259,7 @@ impl Git {
         if self.logged {
             command.args(["-c", "core.logAllRefUpdates=true"]);
         }
-        command
-            .args(args)
-            .current_dir(&self.folder)
-            .stdin(held.map_or_else(Stdio::piped, Stdio::from))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Its own group, so that whatever it started goes with it.
-            .process_group(0);
+        command.args(args).current_dir(&self.folder).stdin(held.map_or_else(Stdio::piped, Stdio::from));
         command
     }
 
@@ -296,6 +272,35 @@ impl Git {
         }
         SnapshotError::Io { what: "start git".to_owned(), source: io::Error::from(error.kind()) }
     }
+}
+
+/// Runs a program to its end in a process group of its own. At most `output_max` bytes of output are kept; nothing is
+/// answered when it takes longer than `time_max`, and then it was ended with all that it started.
+pub(crate) fn bounded(
+    mut command: Command,
+    input: &[u8],
+    output_max: usize,
+    time_max: Duration,
+) -> io::Result<Option<Output>> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    let mut living = live::Living::new(&child);
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = input.to_owned();
+        // A process that ends without reading all of it says why by itself.
+        std::thread::spawn(move || stdin.write_all(&input).ok());
+    }
+    let stdout = child.stdout.take().map(|pipe| drain(pipe, output_max, After::Stop));
+    let stderr = child.stderr.take().map(|pipe| drain(pipe, STDERR_MAX, After::Discard));
+    let ended = finish((&mut child, &mut living), stdout, stderr, now() + time_max);
+    if ended.is_none() {
+        drop(living);
+        end(&mut child);
+    }
+    Ok(ended.map(|(status, out, err)| {
+        let stderr = String::from_utf8_lossy(&err.bytes).trim().to_owned();
+        Output { status, stdout: out.bytes, stderr, cut: out.cut }
+    }))
 }
 
 /// The error of a call that failed, in its own words.

@@ -1,6 +1,7 @@
 //! Snapshots of real repositories in temporary folders.
 
 mod calls;
+mod content;
 mod hostile;
 mod kept;
 mod own_store;

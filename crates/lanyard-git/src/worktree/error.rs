@@ -121,6 +121,9 @@ impl From<SnapshotError> for WorktreeError {
             SnapshotError::Locked { lock } => Self::Locked { stderr: lock.display().to_string() },
             SnapshotError::Special { path } => Self::Special { path },
             SnapshotError::BadName { name } => Self::BadName { name },
+            SnapshotError::NoBaseBranch { folder } => {
+                Self::UnknownBase { base: folder.display().to_string() }
+            }
             SnapshotError::NoCommit { commit } => Self::UnknownBase { base: commit },
             SnapshotError::Git { what, stderr } => failed(what, stderr),
             SnapshotError::Io { what, source } => Self::Io { what, source },

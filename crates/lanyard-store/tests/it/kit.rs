@@ -307,6 +307,7 @@ pub(crate) fn outcome(key: u8, session: SessionId, millis: i64) -> KeptOutcome {
         events: 1,
         state: lanyard_core::session::StateName::Beginning,
         turn: None,
+        comment: None,
         note: None,
         delivery: None,
         continuity: None,

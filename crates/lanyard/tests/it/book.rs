@@ -50,6 +50,7 @@ pages! {
     reading "docs/reading.md"
     recipes "docs/recipes.md"
     search "docs/search.md"
+    review "docs/review.md"
     security "docs/security.md"
     stop_and_guidance "docs/stop-and-guidance.md"
     storage "docs/storage.md"

@@ -9,7 +9,12 @@ use expect_test::expect_file;
 use crate::support::binary;
 
 /// Commands of commands that have a page of their own.
-const VERBS: [(&str, &str); 59] = [
+const VERBS: [(&str, &str); 64] = [
+    ("review", "add"),
+    ("review", "edit"),
+    ("review", "rm"),
+    ("review", "send"),
+    ("review", "pr"),
     ("worktree", "show"),
     ("worktree", "trust"),
     ("mcp", "url"),

@@ -34,6 +34,7 @@ mod operate;
 mod operator_mcp;
 mod own;
 mod receipts;
+mod review;
 mod sandbox;
 mod scenario;
 mod scripted;

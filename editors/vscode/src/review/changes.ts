@@ -20,7 +20,7 @@ interface Kept {
   sides: Sides
 }
 
-interface Place {
+export interface Place {
   owner: string
   path: string
   side: 'before' | 'after'
@@ -50,10 +50,18 @@ export class Changes implements vscode.TextDocumentContentProvider {
     return this.#kept.get(place.owner)?.get(place.path)?.sides[place.side] ?? ''
   }
 
-  /** Line in the file, from 0, of a line in the text after the change. */
-  lineOf({ owner, path }: Place, line: number): number {
+  /** Line in the file of a line in a shown text; both from 0. */
+  lineOf({ owner, path, side }: Place, line: number): number {
     const kept = this.#kept.get(owner)?.get(path)
-    return kept?.sides.partial === true ? lineInFile(kept.patch, line) : line
+    return kept?.sides.partial === true ? lineInFile(kept.patch, line, side) : line
+  }
+
+  /** Line in a shown text of a line in the file; both from 0. The first one where it is not shown. */
+  shownLine(place: Place, line: number): number {
+    const kept = this.#kept.get(place.owner)?.get(place.path)
+    if (kept?.sides.partial !== true) return line
+    const shown = kept.sides[place.side].split('\n').findIndex((_, at) => this.lineOf(place, at) === line)
+    return Math.max(0, shown)
   }
 
   /** Shows one changed file, or all of them, or says that there are none. */

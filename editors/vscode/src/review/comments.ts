@@ -1,131 +1,178 @@
-// Comments on changes, collected until they are sent as one message. They are kept with the workspace, so a window that is
-// loaded again still has them.
+// Comments on changes. They are drafts of the daemon: every screen shows them, and a window that is loaded again still has
+// them. Sending makes one message of those that are shown here.
 import { randomUUID } from 'node:crypto'
 
 import * as vscode from 'vscode'
 
-import type { TurnReceipt } from '../api/schema.gen'
+import type { ReviewView, TurnReceipt } from '../api/schema.gen'
+import { DaemonError } from '../client/errors'
 import type { Connection } from '../client/connection'
 import { diffUri, placeOf, type Changes } from './changes'
-import { reviewTurn, type ReviewComment } from './turn'
+import { draftsOf, placeIn, type DraftView } from './drafts'
 
-interface Saved extends ReviewComment {
-  owner: string
-  /** Line in the shown text, from 0. */
-  at: number
-}
-
-const STATE = 'lanyard.review'
-const COMMENTS_MAX = 200
+/** Between two looks at drafts whose session changed. */
+const GATHER_MS = 1_000
 
 class DraftComment implements vscode.Comment {
   mode = vscode.CommentMode.Preview
-  author = { name: 'You' }
-  label = 'not sent'
+  author: { name: string }
+  label: string
   contextValue = 'draft'
+  body: string
   constructor(
-    public body: string,
+    readonly draft: DraftView,
     readonly thread: vscode.CommentThread,
-  ) {}
+  ) {
+    this.body = draft.text
+    this.author = { name: draft.author.name }
+    this.label = draft.anchor === 'stale' ? 'not sent, changed since' : 'not sent'
+  }
 }
 
 export class Review implements vscode.Disposable {
   readonly #controller = vscode.comments.createCommentController('lanyard.review', 'Lanyard review')
-  readonly #threads = new Map<vscode.CommentThread, Saved>()
-  /** The same review sent again after no answer is the same turn. */
-  readonly #turns = new Map<string, { text: string; key: string }>()
+  /** Threads by the session or task whose changes are shown, and in it by comment. */
+  readonly #shown = new Map<string, Map<string, vscode.CommentThread>>()
+  /** The same review sent again after no answer is the same request. */
+  readonly #sending = new Map<string, { what: string; key: string }>()
+  readonly #asked = new Map<string, Promise<void>>()
+  /** The session of each that is shown, and the position of its log at the last look. */
+  readonly #sessions = new Map<string, { id: string; seq: number }>()
+  #timer: ReturnType<typeof setTimeout> | null = null
 
   constructor(
-    private readonly memento: vscode.Memento,
     private readonly connection: Connection,
     private readonly changes: Changes,
     private readonly taskSession: (task: string) => Promise<string>,
   ) {
     this.#controller.commentingRangeProvider = {
-      provideCommentingRanges: (document) => (placeOf(document.uri)?.side === 'after' && connection.operator ? { enableFileComments: false, ranges: [new vscode.Range(0, 0, Math.max(0, document.lineCount - 1), 0)] } : undefined),
+      provideCommentingRanges: (document) => (placeOf(document.uri) !== null && connection.operator ? { enableFileComments: false, ranges: [new vscode.Range(0, 0, Math.max(0, document.lineCount - 1), 0)] } : undefined),
     }
     this.#controller.options = { prompt: 'Comment for the agent', placeHolder: 'What should change here?' }
-    for (const saved of memento.get<Saved[]>(STATE, [])) this.#restore(saved)
     this.#count()
   }
 
   dispose(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
     this.#controller.dispose()
   }
 
-  /** A reply in the comment box becomes part of the review. */
+  /** Shows the drafts of a session or task as the daemon has them. One look at a time. */
+  refresh(owner: string): Promise<void> {
+    const before = this.#asked.get(owner) ?? Promise.resolve()
+    const next = before.then(() => this.#look(owner)).catch((error: unknown) => {
+      // Without the daemon, or of an older one, what is shown stays.
+      if (!(error instanceof DaemonError)) throw error
+    })
+    this.#asked.set(owner, next)
+    return next
+  }
+
+  /** Looks again at what is shown, soon and once for many calls: a stream says that sessions changed. */
+  refreshShown(rows: ReadonlyMap<string, { last_seq: number }>): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null
+      for (const [owner, held] of this.#sessions) {
+        const seq = rows.get(held.id)?.last_seq
+        if (seq === undefined || seq === held.seq) continue
+        held.seq = seq
+        void this.refresh(owner)
+      }
+    }, GATHER_MS)
+  }
+
+  /** A reply in the comment box becomes a draft, or changes the one that is there. */
   async add({ thread, text }: vscode.CommentReply): Promise<void> {
     const place = placeOf(thread.uri)
     if (place === null || text.trim() === '') return
-    if (this.#threads.size >= COMMENTS_MAX) {
-      void vscode.window.showWarningMessage(`A review has at most ${COMMENTS_MAX} comments. Send this one first.`)
-      return
+    const held = [...(this.#shown.get(place.owner) ?? [])].find(([, one]) => one === thread)
+    const session = await this.#session(place.owner)
+    const { http } = this.connection
+    if (held !== undefined) {
+      const [comment] = thread.comments as DraftComment[]
+      await http.patch(`/sessions/${session}/review/comments/${held[0]}`, { text: `${comment?.body ?? ''}\n${text}` })
+    } else {
+      const document = await vscode.workspace.openTextDocument(thread.uri)
+      const range = thread.range ?? new vscode.Range(0, 0, 0, 0)
+      const lines = placeIn(place, range.start.line, Math.min(range.end.line, document.lineCount - 1), (at) => document.lineAt(at).text, (at) => this.changes.lineOf(place, at))
+      await http.post(`/sessions/${session}/review/comments`, { ...lines, text, base: place.owner.startsWith('task_') ? 'branch' : undefined }, { key: randomUUID() })
+      // It comes back with what the daemon has.
+      thread.dispose()
     }
-    const at = thread.range?.end.line ?? 0
-    const document = await vscode.workspace.openTextDocument(thread.uri)
-    const before = this.#threads.get(thread)
-    const whole = before === undefined ? text : `${before.text}\n${text}`
-    const quoted = at < document.lineCount ? document.lineAt(at).text : ''
-    this.#threads.set(thread, { owner: place.owner, path: place.path, line: this.changes.lineOf(place, at) + 1, at, quoted, text: whole })
-    thread.comments = [new DraftComment(whole, thread)]
-    this.#look(thread)
-    await this.#keep()
+    await this.refresh(place.owner)
   }
 
   async remove(comment: DraftComment): Promise<void> {
-    this.#threads.delete(comment.thread)
-    comment.thread.dispose()
-    await this.#keep()
+    const place = placeOf(comment.thread.uri)
+    if (place === null) return
+    await this.#drop(place.owner, comment.draft.comment)
+    await this.refresh(place.owner)
   }
 
+  /** Removes the drafts that are shown. */
   async discard(): Promise<void> {
-    for (const thread of this.#threads.keys()) thread.dispose()
-    this.#threads.clear()
-    await this.#keep()
+    for (const [owner, threads] of this.#shown) {
+      for (const comment of threads.keys()) await this.#drop(owner, comment)
+      await this.refresh(owner)
+    }
   }
 
-  /** Sends the comments of each session or task as one message; those that were refused stay. */
+  /** Sends the drafts of each session or task as one message; those that were refused stay. */
   async send(): Promise<void> {
-    for (const owner of new Set([...this.#threads.values()].map((one) => one.owner))) {
-      const mine = [...this.#threads].filter(([, saved]) => saved.owner === owner)
-      const text = reviewTurn(mine.map(([, saved]) => saved))
-      const held = this.#turns.get(owner)
-      const turn = held?.text === text ? held : { text, key: randomUUID() }
-      this.#turns.set(owner, turn)
-      const session = owner.startsWith('task_') ? await this.taskSession(owner) : owner
-      await this.connection.http.post<TurnReceipt>(`/sessions/${session}/turns`, { prompt: text, client_turn_id: turn.key, delivery: 'queue' })
-      this.#turns.delete(owner)
-      for (const [thread] of mine) {
-        this.#threads.delete(thread)
-        thread.dispose()
-      }
-      await this.#keep()
+    for (const [owner, threads] of this.#shown) {
+      if (threads.size === 0) continue
+      const body = { comments: [...threads.keys()], delivery: 'queue' }
+      const what = JSON.stringify(body)
+      const held = this.#sending.get(owner)
+      const sending = held?.what === what ? held : { what, key: randomUUID() }
+      this.#sending.set(owner, sending)
+      await this.connection.http.post<TurnReceipt>(`/sessions/${await this.#session(owner)}/review/send`, body, { key: sending.key })
+      this.#sending.delete(owner)
+      await this.refresh(owner)
     }
     void vscode.window.showInformationMessage('The review was sent.')
   }
 
-  #restore(saved: Saved): void {
-    const thread = this.#controller.createCommentThread(diffUri(saved.owner, saved.path, 'after'), new vscode.Range(saved.at, 0, saved.at, 0), [])
-    thread.comments = [new DraftComment(saved.text, thread)]
-    this.#look(thread)
-    this.#threads.set(thread, saved)
+  async #drop(owner: string, comment: string): Promise<void> {
+    await this.connection.http.ask('DELETE', `/sessions/${await this.#session(owner)}/review/comments/${comment}`, { body: {}, key: randomUUID() })
   }
 
-  #look(thread: vscode.CommentThread): void {
-    thread.label = 'Review comment'
-    thread.canReply = true
-    thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded
-  }
-
-  async #keep(): Promise<void> {
+  async #look(owner: string): Promise<void> {
+    const session = await this.#session(owner)
+    const review = await this.connection.http.get<ReviewView>(`/sessions/${session}/review`)
+    this.#sessions.set(owner, { id: session, seq: this.#sessions.get(owner)?.seq ?? 0 })
+    const wanted = new Map(draftsOf(review).map((draft) => [draft.comment, draft]))
+    const threads = this.#shown.get(owner) ?? new Map<string, vscode.CommentThread>()
+    this.#shown.set(owner, threads)
+    for (const [comment, thread] of threads) {
+      if (wanted.has(comment)) continue
+      thread.dispose()
+      threads.delete(comment)
+    }
+    for (const draft of wanted.values()) {
+      const side = draft.side === 'old' ? 'before' : 'after'
+      const { first, last } = draft.anchor === 'moved' && draft.now !== undefined ? draft.now : draft.lines
+      const at = (line: number): number => this.changes.shownLine({ owner, path: draft.path, side }, line - 1)
+      const range = new vscode.Range(at(first), 0, at(last), 0)
+      const thread = threads.get(draft.comment) ?? this.#controller.createCommentThread(diffUri(owner, draft.path, side), range, [])
+      thread.range = range
+      thread.comments = [new DraftComment(draft, thread)]
+      thread.label = 'Review comment'
+      thread.canReply = this.connection.operator
+      thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded
+      threads.set(draft.comment, thread)
+    }
     this.#count()
-    await this.memento.update(STATE, [...this.#threads.values()])
+  }
+
+  #session(owner: string): Promise<string> {
+    return owner.startsWith('task_') ? this.taskSession(owner) : Promise.resolve(owner)
   }
 
   #count(): void {
-    void vscode.commands.executeCommand('setContext', 'lanyard.reviewComments', this.#threads.size)
+    const count = [...this.#shown.values()].reduce((sum, threads) => sum + threads.size, 0)
+    void vscode.commands.executeCommand('setContext', 'lanyard.reviewComments', count)
   }
 }
 
 export const removable = (comment: unknown): comment is DraftComment => comment instanceof DraftComment
-

@@ -150,11 +150,12 @@ function fromHunks(file: FilePatch): { before: string; after: string } {
 }
 
 /** Line of the file at a line of a side that holds only the hunks; both from 0. */
-export function lineInFile(file: FilePatch, line: number): number {
+export function lineInFile(file: FilePatch, line: number, side: 'before' | 'after' = 'after'): number {
+  const own = side === 'after' ? '+' : '-'
   let seen = 0
   for (const hunk of file.hunks) {
-    const lines = hunk.lines.filter((one) => one.startsWith(' ') || one.startsWith('+')).length
-    if (line < seen + lines) return hunk.newStart - 1 + line - seen
+    const lines = hunk.lines.filter((one) => one.startsWith(' ') || one.startsWith(own)).length
+    if (line < seen + lines) return (side === 'after' ? hunk.newStart : hunk.oldStart) - 1 + line - seen
     seen += lines
   }
   return line

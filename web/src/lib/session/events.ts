@@ -11,6 +11,7 @@ import type {
   InboxEvent,
   PresenceList,
   PreviewKind,
+  ReviewEvent,
   RunEvent,
   TranscriptEvent,
   TurnEvent,
@@ -35,6 +36,7 @@ type Happened =
   | RunEvent
   | GateEvent
   | WriterEvent
+  | ReviewEvent
   /** One that could not be read. */
   | { type: 'record.damaged'; data: Damage }
 

@@ -41,6 +41,8 @@ export class SessionLive {
   loading = $state(false)
   /** Whether the end of the log is here: before that, nothing says that there is nothing. */
   started = $state(false)
+  /** Changes of the review that have come by. */
+  reviewed = $state(0)
   /** Whether somebody reads at the end. */
   following = true
   readonly detail: Ask<SessionDetail>
@@ -197,6 +199,7 @@ export class SessionLive {
       if (frame.seq <= (this.#held.at(-1)?.seq ?? 0)) return
       this.#held.push(frame)
       if (this.preview !== null && ends(frame)) this.preview = null
+      if (frame.type.startsWith('review.')) this.reviewed += 1
       if (frame.type === 'session.deleted') void this.#know()
       else if (!QUIET.has(frame.type)) this.detail.soon(150)
       this.#frame.ask()

@@ -102,7 +102,8 @@ async fn listen(host: Arc<Host>, child: SessionId, name: String, sender: mpsc::S
                 | Event::Control(_)
                 | Event::Transcript(_)
                 | Event::Run(_)
-                | Event::Writer(_) => continue,
+                | Event::Writer(_)
+                | Event::Review(_) => continue,
             },
         };
         if sender.send(news).await.is_err() {

@@ -1,11 +1,12 @@
 //! What happens around a conversation, one line each: runs, the queue, stops, hand-overs, the writer.
 
 use lanyard_core::session::{
-    ChangeEvent, ContextEvent, ControlEvent, InboxEvent, Pen, ReleaseReason, RunEnd, RunEvent, WriterEvent,
+    ChangeEvent, ContextEvent, ControlEvent, InboxEvent, Pen, ReleaseReason, ReviewEvent, RunEnd, RunEvent,
+    WriterEvent,
 };
 
 use crate::render::event::{imported, stop_level};
-use crate::render::text::one_line;
+use crate::render::text::{count, one_line};
 
 pub(super) fn run(event: &RunEvent) -> Option<String> {
     Some(match event {
@@ -132,6 +133,19 @@ pub(super) fn writer(event: &WriterEvent, who: &str) -> Option<String> {
             ReleaseReason::Lapsed => Some("the writer was away for too long; anybody may write".to_owned()),
             ReleaseReason::Released => Some(format!("{who} no longer writes; anybody may")),
         },
+    }
+}
+
+/// Drafts and marks are of no interest to the conversation; the message with the comments is there as a turn.
+pub(super) fn review(event: &ReviewEvent, who: &str) -> Option<String> {
+    match event {
+        ReviewEvent::Sent { comments, .. } => {
+            Some(format!("{who} sent a review with {}", count(comments.len(), "comment")))
+        }
+        ReviewEvent::Drafted(_)
+        | ReviewEvent::Edited { .. }
+        | ReviewEvent::Removed { .. }
+        | ReviewEvent::Viewed { .. } => None,
     }
 }
 

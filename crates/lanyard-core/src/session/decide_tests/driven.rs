@@ -24,6 +24,7 @@ fn taking_over(turn: u128) -> Input {
         delivery: Delivery::Reject,
         memory: None,
         take_over: true,
+        review: None,
     };
     to_inbox(InboxChange::Send(Box::new(message)))
 }

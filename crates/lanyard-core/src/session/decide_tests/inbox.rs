@@ -245,6 +245,7 @@ fn steered_words_are_never_cut() {
         delivery: Steer,
         memory: None,
         take_over: false,
+        review: None,
     };
     let given = busy().after(to_inbox(InboxChange::Send(Box::new(message))));
     assert_eq!(given.session.guidance[0].text, prompt);

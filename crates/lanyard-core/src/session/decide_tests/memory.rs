@@ -25,6 +25,7 @@ fn message(turn: u128, delivery: Delivery, memory: serde_json::Value) -> Input {
         delivery,
         memory: Some(ask(memory)),
         take_over: false,
+        review: None,
     };
     to_inbox(InboxChange::Send(Box::new(message)))
 }

@@ -111,7 +111,7 @@ fn the_codes_of_refusals() {
             format!("{:22} {:8} {:11} {refusal}", refusal.code(), recorded, fault)
         })
         .collect();
-    expect![[r"
+    expect![[r#"
         turn_rejected_busy     recorded             turn turn#1 is running
         session_ended          recorded             the session has ended as failed
         session_deleted        recorded             the session was deleted
@@ -156,12 +156,19 @@ fn the_codes_of_refusals() {
         client_turn_conflict                        client_turn_id stands for turn turn#1, which had other content
         turn_uncertain                              turn turn#1 was handed to the agent and lost: it may have been carried out, or part of it
         turn_not_repeatable                         turn turn#1 is completed, and is not run again
+        comment_not_found                           the session has no comment cmt#1
+        comment_already_sent                        comment cmt#1 was sent with turn turn#1
+        review_empty                                the session has no draft comments
+        review_full                                 the drafts of a review hold at most 100 comments
+        line_range_invalid              bad request the lines are no range of 1 to 200 lines
+        quote_differs                   bad request the quoted text does not have 2 lines
+        review_forbidden                            only an operator reviews a session's changes
         signal_forbidden       recorded             an agent cannot report `turn_finished` about its own session
         calls_open             recorded             tool calls of the session are under way, so its turn has not ended
         halted                                      an operator halted all work
         intervention_root_only recorded             turns of people go to sessions of level 1, and this one is of level 2
         memory_tag_bad                  bad request `a,b` cannot be a tag
-        memory_policy_wider                         the memory policy would allow more than the session's does"]]
+        memory_policy_wider                         the memory policy would allow more than the session's does"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 
@@ -213,6 +220,13 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::ClientTurnConflict { turn: turn_id(1) },
         Refusal::TurnUncertain { turn: turn_id(1) },
         Refusal::TurnNotRepeatable { turn: turn_id(1), status: crate::session::TurnStatus::Completed },
+        Refusal::CommentUnknown { comment: comment_id(1) },
+        Refusal::CommentSent { comment: comment_id(1), turn: turn_id(1) },
+        Refusal::ReviewEmpty,
+        Refusal::ReviewFull { max: 100, unit: "comments" },
+        Refusal::LineRange { max: 200 },
+        Refusal::QuoteDiffers { lines: 2 },
+        Refusal::ReviewForbidden,
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
@@ -267,6 +281,13 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::ClientTurnConflict { .. }
             | Refusal::TurnUncertain { .. }
             | Refusal::TurnNotRepeatable { .. }
+            | Refusal::CommentUnknown { .. }
+            | Refusal::CommentSent { .. }
+            | Refusal::ReviewEmpty
+            | Refusal::ReviewFull { .. }
+            | Refusal::LineRange { .. }
+            | Refusal::QuoteDiffers { .. }
+            | Refusal::ReviewForbidden
             | Refusal::SignalForbidden { .. }
             | Refusal::CallsOpen
             | Refusal::Halted

@@ -77,7 +77,8 @@ fn unconfirmed(session: &Session, log: &[Envelope], over: bool) -> Option<String
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => false,
+        | Event::Writer(_)
+        | Event::Review(_) => false,
     };
     (host && !log.iter().any(knows)).then(|| {
         "the agent runs under its own host and has not been told yet; its next tool call is refused"
@@ -96,7 +97,8 @@ fn raised_to(envelope: &Envelope) -> Option<StopLevel> {
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => None,
+        | Event::Writer(_)
+        | Event::Review(_) => None,
     }
 }
 
@@ -170,7 +172,8 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => Vec::new(),
+        | Event::Writer(_)
+        | Event::Review(_) => Vec::new(),
     }
 }
 
@@ -201,7 +204,8 @@ fn lives_on(log: &[Envelope]) -> bool {
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_)
-        | Event::Writer(_) => lives,
+        | Event::Writer(_)
+        | Event::Review(_) => lives,
     })
 }
 

@@ -81,7 +81,7 @@ impl Stage {
         answer.json()
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.daemon.request("POST", &format!("/api/v1{path}"), &[], Some(&body.to_string()))
     }
 

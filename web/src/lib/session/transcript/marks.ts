@@ -157,6 +157,13 @@ export function mark(event: Event): Line | null {
       return quiet('continuity', `${event.data.input_tokens} tokens in, ${event.data.output_tokens} out`)
     case 'record.damaged':
       return line('warn', `Events ${event.data.first_seq} to ${event.data.last_seq} cannot be read: ${event.data.what}`, 'bad')
+    case 'review.sent':
+      return line('eye', `${by} sent a review with ${plural(event.data.comments.length, 'comment')}`, 'info')
+    case 'review.drafted':
+    case 'review.edited':
+    case 'review.removed':
+    case 'review.viewed':
+      return null
     default:
       // Of a daemon that is newer than this page.
       return quiet('more', words(String((event as { type?: unknown }).type ?? 'something')))

@@ -35,6 +35,7 @@ impl Room {
             delivery: Delivery::Reject,
             memory,
             take_over: false,
+            review: None,
         };
         self.command(session, Command::Inbox(InboxChange::Send(Box::new(message)).into())).await;
     }
