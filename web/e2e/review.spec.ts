@@ -124,7 +124,11 @@ test('an observer reads the review and has nothing to press', async ({ page, dae
   const session = daemon.script('Write notes', '/write notes.md # Notes\\nchanged\\n\n/say! written')
   await openSession(page, daemon, session)
   await expect(page.getByText('written').first()).toBeVisible()
+  await changes(page)
+  await expect(rows(page, 'notes.md')).toBeVisible()
   daemon.run('review', 'add', session, 'notes.md:2', 'Look here')
+  // It comes with the session's stream.
+  await expect(card(page, 'Look here')).toBeVisible()
   const observer = await another(browser, daemon, true)
   await openSession(observer, daemon, session)
   await changes(observer)

@@ -7,7 +7,7 @@ export interface Part {
 
 /** Beyond this many pairs of words the whole line counts as changed. */
 const PAIRS = 40_000
-/** With less of both lines in common, marks would only confuse. */
+/** With less of the shorter line in common, marks would only confuse. */
 const COMMON_MIN = 0.3
 
 const split = (line: string): string[] => line.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? []
@@ -44,7 +44,7 @@ export function wordChanges(before: string, after: string): [Part[], Part[]] | n
     }
   }
   const whole = (words: readonly string[]): number => words.reduce((sum, word) => sum + weight(word), 0)
-  return common < COMMON_MIN * Math.max(whole(a), whole(b)) ? null : [left, right]
+  return common <= COMMON_MIN * Math.min(whole(a), whole(b)) ? null : [left, right]
 }
 
 function put(parts: Part[], text: string, changed: boolean): void {
