@@ -159,7 +159,7 @@ impl Outlet {
     }
 }
 
-/// What a pull request says.
+/// The content of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRequest {
     pub title: String,
@@ -173,7 +173,7 @@ pub struct NewRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedRequest {
     pub address: String,
-    /// It was open before this call.
+    /// The request was open before this call.
     pub existing: bool,
 }
 

@@ -58,7 +58,7 @@ pub struct NewComment {
     /// The text of the lines as they were shown. Read from the file when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
-    /// What the diff was compared with, as in `from` of the session's diff.
+    /// The base of the diff, as in `from` of the session's diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
 }
@@ -137,7 +137,7 @@ pub struct PullRequest {
     pub branch: String,
     pub commit: String,
     pub url: String,
-    /// It was open before.
+    /// The pull request was open before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
 }

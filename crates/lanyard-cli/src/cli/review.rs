@@ -77,7 +77,7 @@ enum ReviewVerb {
         /// The lines are those before the change
         #[arg(long)]
         old: bool,
-        /// What the diff was compared with: `turn`, `session`, `branch` or a checkpoint
+        /// Base of the diff: `turn`, `session`, `branch` or a checkpoint
         #[arg(long, value_name = "BASE")]
         base: Option<String>,
     },

@@ -86,7 +86,7 @@ impl std::fmt::Display for LineSpan {
     }
 }
 
-/// What a diff compares with.
+/// The kinds of base that a diff is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaseKind {
