@@ -195,7 +195,7 @@ pub fn open_request(
     }
     let printed = scratch.call(program, &program.create(&outlet.branch, wanted))?;
     let is_address = |word: &&str| word.starts_with("https://") || word.starts_with("http://");
-    let address = printed.split_whitespace().filter(is_address).next_back();
+    let address = printed.split_whitespace().rfind(is_address);
     let address = address.ok_or(PublishError::NoAddress { program: program.name() })?;
     Ok(OpenedRequest { address: address.to_owned(), existing: false })
 }

@@ -291,15 +291,7 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
 fn other_tables() -> Vec<(&'static str, Columns)> {
     vec![
         ("THE WRITER", vec![("claim_writer", claim(1)), ("release_writer", release(1, 1))]),
-        (
-            "THE REVIEW",
-            vec![
-                ("draft_comment", draft(1, 3)),
-                ("edit_comment", ReviewCommand::Edit { comment: comment_id(1), text: "x".into() }.into()),
-                ("remove_comment", ReviewCommand::Remove { comment: comment_id(1) }.into()),
-                ("view_file", view("a.rs", Some("0a"))),
-            ],
-        ),
+        review_table(),
         (
             "TIME AND PLACE",
             vec![
@@ -366,6 +358,18 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
             ],
         ),
     ]
+}
+
+fn review_table() -> (&'static str, Columns) {
+    (
+        "THE REVIEW",
+        vec![
+            ("draft_comment", draft(1, 3)),
+            ("edit_comment", ReviewCommand::Edit { comment: comment_id(1), text: "x".into() }.into()),
+            ("remove_comment", ReviewCommand::Remove { comment: comment_id(1) }.into()),
+            ("view_file", view("a.rs", Some("0a"))),
+        ],
+    )
 }
 
 fn minutes(after: i64) -> Timestamp {

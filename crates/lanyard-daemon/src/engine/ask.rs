@@ -208,19 +208,7 @@ impl Worker {
             *holder_gone = self.writer_gone(id)?;
         }
         let session = self.resident(id)?;
-        // A review is a person's: no agent comments on its own changes in a person's name.
-        if let (Command::Review(review), ActorKind::Agent | ActorKind::Observer) =
-            (&command, request.actor.kind)
-        {
-            let refusal = Refusal::ReviewForbidden;
-            return Err(self.refused(request, Some(id), review.name(), refusal));
-        }
-        // What an operator stopped no agent brings back.
-        if let Command::Resume { .. } = &command
-            && request.actor.kind == ActorKind::Agent
-            && session.state == State::Stopped
-        {
-            let refusal = Refusal::Ended { session: id, state: session.state.name() };
+        if let Err(refusal) = operators_only(session, &command, request.actor.kind) {
             return Err(self.refused(request, Some(id), command.name(), refusal));
         }
         let events = match decide(session, &command, self.draft.now, &self.rules) {
@@ -474,6 +462,19 @@ impl Worker {
             warnings: Vec::new(),
         })
     }
+}
+
+/// Refuses what is an operator's alone: a review, and for agents to bring a stopped session back.
+fn operators_only(session: &Session, command: &Command, actor: ActorKind) -> Result<(), Refusal> {
+    let looks_only = matches!(actor, ActorKind::Agent | ActorKind::Observer);
+    if looks_only && matches!(command, Command::Review(_)) {
+        return Err(Refusal::ReviewForbidden);
+    }
+    let stopped = session.state == State::Stopped;
+    if stopped && actor == ActorKind::Agent && matches!(command, Command::Resume { .. }) {
+        return Err(Refusal::Ended { session: session.id, state: session.state.name() });
+    }
+    Ok(())
 }
 
 pub(super) fn unavailable(error: &lanyard_store::StoreError) -> AskError {
