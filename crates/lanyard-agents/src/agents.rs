@@ -16,8 +16,10 @@ mod desk;
 mod driver;
 pub mod engine;
 mod exhausted;
+mod given;
 pub mod handover;
 mod judge;
+mod kept_images;
 mod limits;
 mod opencode;
 mod pen;
@@ -30,7 +32,7 @@ mod shared;
 pub mod wanted;
 mod words;
 
-use lanyard_store::Store;
+use lanyard_store::{Attachments, Store};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -183,12 +185,23 @@ impl Agents {
         self,
         (engine, store, clock, runs): (Arc<dyn AgentEngine>, Arc<dyn Store>, Arc<Clock>, Runs),
         addresses: Addresses,
-        checkpoints: CheckpointStore,
+        (checkpoints, attachments): (&CheckpointStore, &Arc<Attachments>),
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
         let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
+        let (checkpoints, attachments) = (checkpoints.clone(), attachments.clone());
         let exhausted = ExhaustedAccounts::open(runs.beside(exhausted::FILE));
-        let shared =
-            Shared { engine, store, clock, runs, settings, mirrors, addresses, checkpoints, exhausted };
+        let shared = Shared {
+            engine,
+            store,
+            clock,
+            runs,
+            settings,
+            mirrors,
+            addresses,
+            checkpoints,
+            attachments,
+            exhausted,
+        };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
         let adopted = Box::pin(recover::recover(&mut desk)).await;
         (adopted, tokio::spawn(desk.run()))

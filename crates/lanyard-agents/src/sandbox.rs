@@ -55,6 +55,8 @@ pub struct OwnFiles {
     pub hidden: Vec<PathBuf>,
     /// Folders in them that workspaces may lie in.
     pub worktrees: Vec<PathBuf>,
+    /// Folders in them that the run may read.
+    pub shown: Vec<PathBuf>,
 }
 
 /// A sandbox in full, as the shim gets it.

@@ -117,6 +117,12 @@ impl Home {
         self.dir.join("daemon.log")
     }
 
+    /// Where attachments are, beside the journal.
+    #[must_use]
+    pub fn attachments(&self) -> PathBuf {
+        self.dir.join("attachments")
+    }
+
     /// Where checks of agents have their folders.
     #[must_use]
     pub fn checks(&self) -> PathBuf {

@@ -2,6 +2,7 @@
 
 mod agents;
 mod attach;
+mod attachments;
 mod audit;
 mod bulk;
 mod config;
@@ -39,6 +40,7 @@ pub use attach::{
     AttachMode, Connected, ConnectedSession, DirectoryFrame, PresenceList, PresenceMode, PresentConnection,
     PreviewKind, Runtime, SessionRow, StreamAsk, StreamFrame,
 };
+pub use attachments::{NewPart, UploadedAttachment};
 pub use audit::{AuditEntry, AuditKind, AuditPage};
 pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 pub use config::{ConfigState, Reloaded};

@@ -5,6 +5,7 @@ mod content;
 mod follow;
 mod host;
 mod methods;
+mod prompt;
 mod seat;
 mod tell;
 mod wire;

@@ -11,6 +11,7 @@ mod approve;
 mod archive;
 mod ask;
 mod attach;
+mod attach_flags;
 mod audit;
 mod backup;
 mod bulk;

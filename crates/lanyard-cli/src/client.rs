@@ -109,6 +109,18 @@ impl<'a> Client<'a> {
         Ok(self.ask(ApiRequest::change(Method::POST, route, body, None, within)).await?.json()?)
     }
 
+    /// Sends content as it is. The same content again is the same attachment, so a repeat needs no key.
+    pub(crate) async fn upload<T: DeserializeOwned>(
+        &mut self,
+        route: &Route,
+        content: Bytes,
+        media_type: Option<&str>,
+    ) -> Result<T, Failure> {
+        let media_type = Some(media_type.unwrap_or("application/octet-stream"));
+        let asked = ApiRequest::change(Method::POST, route, Some(content), None, Some(ANSWER_TIMEOUT));
+        Ok(self.ask(ApiRequest { media_type, ..asked }).await?.json()?)
+    }
+
     pub(crate) async fn post_patiently<T: DeserializeOwned>(
         &mut self,
         route: &Route,

@@ -26,6 +26,8 @@ pub struct DaemonHost {
     pub back_up: fn(&Path, &Path, bool) -> Result<BackupReceipt, HostError>,
     /// Reads a backup to its end.
     pub verify_backup: fn(&Path) -> Result<Report, String>,
+    /// Moves the attachments of a backup into the folder of attachments. The file is left as the journal alone.
+    pub take_attachments: fn(&Path, &Path) -> Result<u64, String>,
     /// Reads a journal to its end, after its projections were made again if the flag says so.
     pub check_journal: fn(&Path, bool) -> Result<JournalCheck, HostError>,
 }

@@ -9,6 +9,7 @@ mod demo;
 mod inbox;
 mod mcp;
 mod misbehave;
+mod parts;
 mod script;
 mod scripts;
 pub(crate) mod server;
@@ -45,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) ignore_term: bool,
     pub(crate) bad_handshake: Option<BadHandshake>,
     pub(crate) silent: bool,
+    /// Take images in prompts.
+    pub(crate) images: bool,
     pub(crate) idle_cancel_poisons: bool,
     pub(crate) cancel_waits_for_permission: bool,
     /// A step in place of the demo.

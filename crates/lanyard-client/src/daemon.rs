@@ -125,6 +125,8 @@ pub struct ApiRequest<'a> {
     pub method: Method,
     pub route: &'a Route,
     pub body: Option<Bytes>,
+    /// The media type of the body; JSON when absent.
+    pub media_type: Option<&'a str>,
     /// Makes a repeat of a change harmless; questions need none.
     pub key: Option<String>,
     /// The epoch of the right to write, where one is held.
@@ -136,7 +138,7 @@ pub struct ApiRequest<'a> {
 impl<'a> ApiRequest<'a> {
     #[must_use]
     pub fn question(route: &'a Route, within: Option<Duration>) -> Self {
-        Self { method: Method::GET, route, body: None, key: None, writer: None, within }
+        Self { method: Method::GET, route, body: None, media_type: None, key: None, writer: None, within }
     }
 
     #[must_use]
@@ -147,7 +149,7 @@ impl<'a> ApiRequest<'a> {
         key: Option<String>,
         within: Option<Duration>,
     ) -> Self {
-        Self { method, route, body, key, writer: None, within }
+        Self { method, route, body, media_type: None, key, writer: None, within }
     }
 }
 
@@ -194,7 +196,7 @@ impl DaemonConnection {
         let mut request =
             self.authorized(Request::builder().method(asked.method.clone()).uri(asked.route.as_str()));
         if asked.body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
+            request = request.header(CONTENT_TYPE, asked.media_type.unwrap_or("application/json"));
         }
         if let Some(key) = &asked.key {
             request = request.header("idempotency-key", key);

@@ -1,13 +1,15 @@
 //! Data that a journal reports about its sessions and itself: rows of a listing, damage, tombstones, sizes. The store
 //! makes it and the API sends it; the types are here, so that a client needs no store.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::session::{
     Attention, DrivenBy, InterruptCause, Lifecycle, OperatorState, Pending, StateName, Status,
 };
-use crate::{Actor, MemoryMode, SessionId, Timestamp};
+use crate::{Actor, AttachmentId, MemoryMode, SessionId, Timestamp};
 
 /// A session in a listing. Activity is as fresh as the log; the rest as of its last structural event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +68,9 @@ pub struct Report {
     /// The findings of SQLite's own integrity check, when it is not "ok".
     pub structure: Vec<String>,
     pub damage: Vec<Damage>,
+    /// Attachments that logs refer to, and the event that is the first to.
+    #[serde(skip)]
+    pub attached: BTreeMap<(SessionId, AttachmentId), u64>,
 }
 
 /// The record that remains of a deleted session: its id, and by whom, when and why it was deleted.

@@ -6,6 +6,7 @@
 
 pub mod actor;
 pub mod address;
+pub mod attachment;
 pub mod backoff;
 pub mod continuity;
 pub mod flow;
@@ -29,6 +30,7 @@ pub mod tree;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
+pub use attachment::AttachmentId;
 pub use backoff::Backoff;
 pub use flow::Flow;
 pub use id::{

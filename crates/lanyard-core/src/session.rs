@@ -30,11 +30,14 @@ mod operator;
 mod origin;
 #[cfg(test)]
 mod origin_tests;
+mod part;
 mod record;
+mod references;
 mod refusal;
 mod review;
 mod run;
 mod sandbox;
+mod sayable;
 mod signal;
 mod stall;
 mod state;
@@ -96,6 +99,10 @@ pub use message::MessageBreaks;
 pub use observe::observe;
 pub use operator::{EndedTurn, OperatorState, SeenMark, TurnEnd};
 pub use origin::{Origin, check_origin};
+pub use part::{
+    ATTACHMENT_BLOCK, AttachedContent, PARTS_BYTES_MAX, PARTS_MAX, PromptPart, attached_blocks, block_part,
+    identity, message_hash, part_block, with_labels,
+};
 pub(crate) use record::is_default;
 pub use record::{
     ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, IMPORTED, LastToolCall, Policy, Session,

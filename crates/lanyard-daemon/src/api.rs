@@ -2,6 +2,7 @@
 
 mod agents;
 mod attach;
+mod attachments;
 mod audit;
 mod bulk;
 mod calls;
@@ -77,6 +78,8 @@ use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
 pub use attach::OwnRouter;
+#[cfg(test)]
+pub(crate) use attachments::AttachmentRefusal;
 pub use front::Front;
 pub use mutations::{Recorded, Underway};
 pub use openapi::document;

@@ -15,7 +15,9 @@ use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_git::snapshot::CheckpointStore;
-use lanyard_store::{Filter, OpenError, Owed, SqliteJournal, SqliteOptions, Store, StoreError};
+use lanyard_store::{
+    AttachmentError, Attachments, Filter, OpenError, Owed, SqliteJournal, SqliteOptions, Store, StoreError,
+};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
@@ -97,6 +99,8 @@ pub enum BootError {
     JournalMissing { path: PathBuf, found: &'static str },
     #[error("cannot read the journal")]
     Store(#[from] StoreError),
+    #[error("cannot read the attachments")]
+    Attachments(#[from] AttachmentError),
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("cannot listen on {path}, which is longer than a socket's path may be ({SOCKET_PATH_MAX} bytes)")]
@@ -134,13 +138,13 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (engine, thread) = start_engine(parts)?;
     let notifications = notifications((&engine, &store, &clock), config, &continuity)?;
     let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
-    let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
+    let (runs, (checkpoints, attachments)) = (Runs::new(home.runs(), program), beside(&home)?);
     let tokens = tokens(&operator, &store, &engine, config)?;
     let asked = engine_of_agents(&engine, &hub, &notifications);
     let addresses = addresses(&home, address, &tokens, &options.config);
     let (gateway, runs_wanted) = (Gateway::open(config, &home.dir).await, wanted::wanted(&*store)?);
     let parts = (asked.clone(), store.clone(), clock.clone(), runs.clone());
-    let (adopted, agents) = Box::pin(desk.open(parts, addresses, checkpoints.clone())).await;
+    let (adopted, agents) = Box::pin(desk.open(parts, addresses, (&checkpoints, &attachments))).await;
     let roster = Roster::new(&live, runs, clock.clone(), home.checks(), own_files(&home, &options.config));
     take_over((&engine, &store, &clock), &adopted, runs_wanted, (&*asked, &wishes)).await?;
     let (trees, running) = (own_trees(&home, &store, &clock, &hub).await, running(&home, address, &clock));
@@ -149,7 +153,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
     let common = Common::new(&engine, &store, &hub, &clock, &live, &roster, &tokens);
-    let kept = (&trees, &checkpoints, &notifications);
+    let kept = (&trees, &checkpoints, &attachments, &notifications);
     let Contexts { memories, mcp, storage } =
         common.contexts(memory, (gateway, config.gateway.record), &families, kept);
     let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, (&home, &trees), &hub)?;
@@ -196,6 +200,11 @@ fn ready(running: &Running, app: &App, on_ready: OnReady) {
     let Running { address, pid, .. } = running;
     tracing::info!(%address, pid, data = %app.data_dir.display(), "ready");
     on_ready(running, app);
+}
+
+/// What lies beside the journal: checkpoints of workspaces, and attachments.
+fn beside(home: &Home) -> Result<(CheckpointStore, Arc<Attachments>), BootError> {
+    Ok((CheckpointStore::new(&home.dir), Arc::new(Attachments::open(home.attachments())?)))
 }
 
 /// Worktrees of the data folder, after what the last daemon began and did not finish was taken back.
@@ -357,6 +366,7 @@ fn own_files(home: &Home, config: &ConfigFile) -> OwnFiles {
     OwnFiles {
         hidden: vec![home.dir.clone(), config.path.clone()],
         worktrees: vec![home.dir.join("trees"), home.checks()],
+        shown: Vec::new(),
     }
 }
 

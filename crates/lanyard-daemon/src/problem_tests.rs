@@ -16,13 +16,14 @@ use lanyard_core::session::{Refusal, StateName, TurnStatus};
 use lanyard_core::task::markdown::Fault;
 use lanyard_core::task::{TaskRefusal, TaskState};
 use lanyard_core::{
-    CommentId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId, TaskId, Timestamp,
-    TurnId,
+    AttachmentId, CommentId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId,
+    TaskId, Timestamp, TurnId,
 };
 use lanyard_git::worktree::WorktreeError;
-use lanyard_store::{CursorError, StoreError};
+use lanyard_store::{AttachmentError, CursorError, StoreError};
 
 use super::*;
+use crate::api::AttachmentRefusal;
 use crate::auth::Denied;
 use crate::engine::AskError;
 use crate::families::FamilyError;
@@ -109,6 +110,7 @@ fn the_page_of_refusals() {
     reviews(&mut page);
     histories(&mut page);
     searches(&mut page);
+    attachments(&mut page);
     requests(&mut page);
     expect_file!["../../../docs/refusals.md"].assert_eq(&page.0);
 }
@@ -426,6 +428,25 @@ fn notifications(page: &mut Page) {
     page.problem(NotificationError::Unknown(NotificationId::from_u128(1)));
     page.problem(NotificationError::Lasts);
     page.problem(NotificationError::Store("the disk is full".to_owned()));
+}
+
+fn attachments(page: &mut Page) {
+    page.section("Attachments");
+    let id = AttachmentId::from_bytes([7; 32]);
+    for refusal in [
+        AttachmentRefusal::Empty,
+        AttachmentRefusal::TooLarge { max: 16 << 20 },
+        AttachmentRefusal::Full { max: 4 << 30 },
+        AttachmentRefusal::NotAnImage { found: "text/plain" },
+        AttachmentRefusal::Incomplete,
+        AttachmentRefusal::NoId { text: "shot.png".to_owned() },
+        AttachmentRefusal::Unknown { id },
+        AttachmentRefusal::Missing { id },
+        AttachmentRefusal::Damaged { id },
+        AttachmentRefusal::Unusable(AttachmentError::Io { path: "/data/attachments".into(), source: full() }),
+    ] {
+        page.problem(refusal);
+    }
 }
 
 fn checkpoints(page: &mut Page) {

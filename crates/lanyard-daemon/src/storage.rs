@@ -21,7 +21,7 @@ pub(crate) use purger::Purger;
 use std::sync::Arc;
 
 use lanyard_git::snapshot::CheckpointStore;
-use lanyard_store::Store;
+use lanyard_store::{Attachments, Store};
 
 use crate::auth::TokenBook;
 use crate::engine::Engine;
@@ -43,6 +43,7 @@ pub(crate) struct StorageContext {
     pub(crate) agents: Roster,
     pub(crate) trees: OwnTrees,
     pub(crate) checkpoints: CheckpointStore,
+    pub(crate) attachments: Arc<Attachments>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) notifications: NotificationHandle,
     pub(crate) tokens: Arc<TokenBook>,

@@ -144,8 +144,12 @@ fn fill(path: &Path, sessions: usize, events: usize) -> Vec<SessionId> {
             let index = if number.is_multiple_of(10) { 0 } else { rng.usize(0..sessions) };
             let (id, head) = &mut heads[index];
             *head += 1;
-            let event =
-                TranscriptEvent::Message { role: Role::Agent, text: "x".repeat(150), message_id: None };
+            let event = TranscriptEvent::Message {
+                role: Role::Agent,
+                text: "x".repeat(150),
+                message_id: None,
+                parts: Vec::new(),
+            };
             batch.entries.push(entry(*id, *head, event.into()).1);
         }
         journal.append(&batch).unwrap();
@@ -175,6 +179,7 @@ fn born(number: usize, batch: &mut Batch) -> Session {
             turn: TurnId::from_u128(number as u128),
             client_turn_id: None,
             prompt: "go".to_owned(),
+            parts: Vec::new(),
             prompt_hash: "0".to_owned(),
             opening: Opening::New,
             anchors: Vec::new(),

@@ -4,6 +4,7 @@
 //! afterwards, and only that can be seen. A `Synced` batch is on disk by then; a `Written` one may be lost to a power
 //! cut, and is for records that no answer promised.
 
+mod attachments;
 mod backups;
 mod card;
 mod changes;
@@ -21,6 +22,10 @@ mod store;
 mod tasks;
 mod text_search;
 
+pub use attachments::{
+    AttachmentError, AttachmentUpload, Attachments, CollectedAttachments, KeptContent, RemovalHold,
+    UploadBounds, take_copied,
+};
 pub use backups::Backups;
 pub use changes::{
     ChangeFilter, ChangePage, ChangeTeller, ChangedBody, FollowedRef, RecordChange, RecordChanges,

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanyard_api::home::HomeError;
+use lanyard_api::home::{Home, HomeError};
 use lanyard_api::types::BackupReceipt;
 use lanyard_cli::{DaemonHost, HostError, JournalCheck, ServeOptions};
 use lanyard_core::journal::Report;
 use lanyard_daemon::reload::Overrides;
 use lanyard_daemon::telemetry::Telemetry;
 use lanyard_daemon::{BootError, Options};
-use lanyard_store::{OpenError, SqliteJournal, SqliteOptions, Upkeep};
+use lanyard_store::{Attachments, OpenError, SqliteJournal, SqliteOptions, Upkeep};
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -25,8 +25,16 @@ const CLAIMS_MAX: u32 = 250;
 const THREADS_WAIT: Duration = Duration::from_secs(1);
 const COPY: &str = "copy the data folder before anything else, then check the disk it is on";
 
-pub(crate) const HOST: DaemonHost =
-    DaemonHost { serve, openapi, sandbox, begin_journal, back_up, verify_backup, check_journal };
+pub(crate) const HOST: DaemonHost = DaemonHost {
+    serve,
+    openapi,
+    sandbox,
+    begin_journal,
+    back_up,
+    verify_backup,
+    take_attachments,
+    check_journal,
+};
 
 fn openapi() -> Value {
     lanyard_daemon::openapi()
@@ -129,8 +137,9 @@ fn begin_journal(journal: &Path) -> Result<(), HostError> {
 }
 
 fn back_up(journal: &Path, to: &Path, force: bool) -> Result<BackupReceipt, HostError> {
+    let attachments = attachments(journal)?;
     let journal = open(journal).map_err(|error| unusable(&error))?;
-    lanyard_daemon::back_up(&journal, to, force)
+    lanyard_daemon::back_up((&journal, &attachments), to, force)
         .map_err(|refusal| HostError::failed(refusal.code, refusal.title, refusal.advice))
 }
 
@@ -138,12 +147,28 @@ fn verify_backup(file: &Path) -> Result<Report, String> {
     SqliteJournal::verify(file).map_err(|error| lanyard_cli::chain(&error))
 }
 
+fn take_attachments(file: &Path, attachments: &Path) -> Result<u64, String> {
+    lanyard_store::take_copied(file, attachments).map_err(|error| lanyard_cli::chain(&error))
+}
+
+/// The attachments beside a journal that no daemon has open.
+fn attachments(journal: &Path) -> Result<Attachments, HostError> {
+    let folder = journal.parent().unwrap_or(Path::new(".")).to_owned();
+    let attachments = Attachments::open(Home { dir: folder }.attachments());
+    attachments.map_err(|error| HostError::failed("attachments_unusable", lanyard_cli::chain(&error), COPY))
+}
+
 fn check_journal(journal: &Path, anew: bool) -> Result<JournalCheck, HostError> {
+    let attachments = attachments(journal)?;
     let journal = open(journal).map_err(|error| {
         HostError::failed("journal_unusable", lanyard_cli::chain(&error), advice_on(&error))
     })?;
     let rebuilt = anew.then(|| journal.rebuild().map_err(|error| lanyard_cli::chain(&error)));
-    Ok(JournalCheck { rebuilt, report: journal.check().map_err(|error| lanyard_cli::chain(&error)) })
+    let checked = journal.check().map(|mut report| {
+        attachments.verify(&mut report);
+        report
+    });
+    Ok(JournalCheck { rebuilt, report: checked.map_err(|error| lanyard_cli::chain(&error)) })
 }
 
 fn advice_on(error: &OpenError) -> &'static str {

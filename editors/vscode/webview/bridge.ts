@@ -1,4 +1,5 @@
 // Network for the dashboard's modules in a page that has none: `fetch` and `WebSocket` that go through the extension.
+import { network } from '$web/lib/api/client'
 import type { FromPage, ToPage } from '../src/session/bridge'
 
 interface Host {
@@ -78,6 +79,7 @@ class BridgedSocket {
 /** Puts the bridge in place; `shown` gets what the tab is to show. */
 export function install(shown: (message: Extract<ToPage, { type: 'show' }>) => void): void {
   globalThis.fetch = bridgedFetch
+  network.uploads = false
   globalThis.WebSocket = BridgedSocket as unknown as typeof WebSocket
   addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
     switch (data.type) {

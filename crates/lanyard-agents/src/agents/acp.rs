@@ -7,6 +7,7 @@
 mod asks;
 mod change;
 mod greet;
+mod parts;
 mod rpc;
 #[cfg(test)]
 mod tests;
@@ -16,9 +17,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    CancelNotification, ClientCapabilities, FileSystemCapabilities, Implementation, InitializeRequest,
-    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
-    StopReason,
+    CancelNotification, ClientCapabilities, ContentBlock, FileSystemCapabilities, Implementation,
+    InitializeRequest, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
+    SelectedPermissionOutcome, StopReason,
 };
 use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
@@ -29,6 +30,7 @@ use serde_json::{Value, json};
 use crate::agents::driver::{
     Action, Actions, Answer, Begin, CallError, Child, Driver, Opened, Setting, TurnEnd,
 };
+use crate::agents::given::{GivenPart, GivenPrompt};
 use crate::agents::limits::LimitSign;
 use rpc::Message;
 use update::Tool;
@@ -55,6 +57,8 @@ pub(crate) struct Acp {
     native: String,
     info: AgentInfo,
     capabilities: Capabilities,
+    /// It takes the content of files in a prompt. Not known of an agent that an earlier daemon greeted.
+    embeds: bool,
     turn: Option<Turn>,
     /// What comes now was said before: the agent plays a loaded conversation back.
     replaying: bool,
@@ -83,7 +87,7 @@ enum Phase {
 #[derive(Debug)]
 struct Turn {
     id: TurnId,
-    text: String,
+    content: Vec<ContentBlock>,
     cancelled: bool,
     /// The agent did something for it.
     stirred: bool,
@@ -97,6 +101,7 @@ impl Acp {
             native: String::new(),
             info: AgentInfo::default(),
             capabilities: Capabilities::default(),
+            embeds: false,
             turn: None,
             replaying: false,
             late_cancel: false,
@@ -115,7 +120,7 @@ impl Acp {
             driver.replaying = readiness.how == Opened::Resumed && turn.is_none();
             driver.turn = turn.map(|id| Turn {
                 id,
-                text: String::new(),
+                content: Vec::new(),
                 cancelled: false,
                 stirred: true,
                 again: false,
@@ -204,9 +209,9 @@ impl Acp {
                     && !running.again
                     && self.late_cancel =>
             {
-                let text = running.text.clone();
+                let content = running.content.clone();
                 self.turn = Some(Turn { again: true, ..running });
-                self.send_prompt(&format!("{turn}{AGAIN}"), &text, out);
+                self.send_prompt(&format!("{turn}{AGAIN}"), content, out);
             }
             Some(running) if running.id == turn => {
                 self.late_cancel = running.cancelled;
@@ -222,8 +227,8 @@ impl Acp {
         }
     }
 
-    fn send_prompt(&self, id: &str, text: &str, out: &mut Actions) {
-        let asked = PromptRequest::new(self.native.clone(), vec![text.into()]);
+    fn send_prompt(&self, id: &str, content: Vec<ContentBlock>, out: &mut Actions) {
+        let asked = PromptRequest::new(self.native.clone(), content);
         out.push(Action::Send { key: id.to_owned(), line: rpc::request(id, "session/prompt", &asked) });
     }
 
@@ -323,7 +328,11 @@ impl Driver for Acp {
         }
     }
 
-    fn prompt(&mut self, turn: TurnId, native: Option<&str>, text: &str, out: &mut Actions) {
+    fn takes(&self, part: &GivenPart) -> bool {
+        parts::takes(part, self.capabilities.images)
+    }
+
+    fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) {
         if native.is_some() {
             // The protocol has no way to speak to a subagent.
             let end = TurnEnd::Failed("the agent takes no prompts for a subagent".to_owned());
@@ -332,8 +341,10 @@ impl Driver for Acp {
         // The words are told again after a restart, which changes nothing for a turn that runs.
         let stirred = self.turn.as_ref().is_some_and(|running| running.id == turn && running.stirred);
         self.replaying = false;
-        self.turn = Some(Turn { id: turn, text: text.to_owned(), cancelled: false, stirred, again: false });
-        self.send_prompt(&turn.to_string(), text, out);
+        let content = parts::blocks(prompt, self.embeds);
+        self.turn =
+            Some(Turn { id: turn, content: content.clone(), cancelled: false, stirred, again: false });
+        self.send_prompt(&turn.to_string(), content, out);
     }
 
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions) {

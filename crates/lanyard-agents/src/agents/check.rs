@@ -136,6 +136,7 @@ async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capab
                 // Nothing was asked of it yet: what it tells of work is not about this greeting.
                 Action::Replayed(_)
                 | Action::Text { .. }
+                | Action::Image { .. }
                 | Action::Saw { .. }
                 | Action::Asked { .. }
                 | Action::Unasked { .. }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use self::lines::{ClaudeLines, ClaudeNews, ClaudeSpan};
 use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TurnEnd};
+use super::given::{GivenPart, GivenPrompt};
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;
@@ -353,7 +354,11 @@ impl Driver for ClaudeCode {
         }
     }
 
-    fn prompt(&mut self, turn: TurnId, native: Option<&str>, text: &str, out: &mut Actions) {
+    fn takes(&self, part: &GivenPart) -> bool {
+        part.image().is_some()
+    }
+
+    fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) {
         if let Some(native) = native.map(str::to_owned) {
             let end =
                 TurnEnd::Failed("a subagent of Claude Code takes prompts of its parent only".to_owned());
@@ -363,7 +368,7 @@ impl Driver for ClaudeCode {
             (self.turn, self.end, self.cancelled) = (Some(turn), None, false);
         }
         let id = turn.to_string();
-        let line = asks::named_prompt(&id, text);
+        let line = asks::named_prompt(&id, prompt);
         out.push(Action::Send { key: id, line });
     }
 
@@ -385,13 +390,13 @@ impl Driver for ClaudeCode {
     }
 
     /// Taken up before the next call to the model, or, when none follows, answered before the turn is over.
-    fn steer(&mut self, key: &str, native: Option<&str>, text: &str, out: &mut Actions) -> bool {
+    fn steer(&mut self, key: &str, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) -> bool {
         if native.is_some() || self.turn.is_none() || self.cancelled {
             return false;
         }
         let id = format!("{WORDS}{key}");
         self.keep_words(&id, WordsPassage::Sent);
-        let line = asks::named_prompt(&id, text);
+        let line = asks::named_prompt(&id, prompt);
         out.push(Action::Send { key: id, line });
         true
     }
@@ -401,7 +406,7 @@ impl Driver for ClaudeCode {
             return false;
         }
         let id = format!("compact:{key}");
-        let line = asks::named_prompt(&id, "/compact");
+        let line = asks::named_prompt(&id, "/compact".into());
         out.push(Action::Send { key: id, line });
         true
     }
@@ -424,6 +429,7 @@ fn capabilities() -> Capabilities {
         compact: true,
         children: true,
         permissions: true,
+        images: true,
         mcp_stdio: true,
         mcp_http: true,
         ..Capabilities::default()

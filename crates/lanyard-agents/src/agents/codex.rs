@@ -14,16 +14,17 @@ mod notices;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod wire;
+pub(in crate::agents) mod wire;
 
 use std::collections::BTreeSet;
 
 use lanyard_core::TurnId;
-use lanyard_core::session::Question;
+use lanyard_core::session::{PromptPart, Question};
 use serde_json::{Value, json};
 
 use self::threads::{Threads, Unsent};
 use super::driver::{Action, Actions, Answer, Begin, Driver, Setting, TurnEnd};
+use super::given::{GivenPart, GivenPrompt};
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;
@@ -121,9 +122,9 @@ impl Codex {
             }
             // A compaction nobody here knew of is on its way: the prompt is given again when it is over.
             Err(why) if why.contains("ActiveTurnNotSteerable") && thread.prompt.is_some() => {
-                let text = thread.prompt.take().unwrap_or_default();
+                let input = thread.prompt.take().unwrap_or_default();
                 self.compacting = true;
-                self.unsent = Some(Unsent { turn, thread: name, text, key: format!("{turn}:again") });
+                self.unsent = Some(Unsent { turn, thread: name, input, key: format!("{turn}:again") });
             }
             Err(why) => {
                 thread.over();
@@ -162,7 +163,7 @@ impl Codex {
 
     fn send_unsent(&mut self, out: &mut Actions) {
         if let Some(unsent) = self.unsent.take() {
-            out.push(wire::prompt(unsent.key, unsent.turn, &unsent.thread, &unsent.text));
+            out.push(wire::prompt(unsent.key, unsent.turn, &unsent.thread, &unsent.input));
         }
     }
 
@@ -227,19 +228,24 @@ impl Driver for Codex {
         }
     }
 
-    fn prompt(&mut self, turn: TurnId, native: Option<&str>, text: &str, out: &mut Actions) {
+    fn takes(&self, part: &GivenPart) -> bool {
+        matches!(part.part, PromptPart::Image(_)) && part.path().is_some()
+    }
+
+    fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) {
         let name = native.map(str::to_owned).or_else(|| self.main.clone());
         let Some((name, thread)) = name.and_then(|name| Some((name.clone(), self.threads.of(&name)?))) else {
             let end = TurnEnd::Failed("the conversation is not open".to_owned());
             out.push(Action::Finished { native: native.map(str::to_owned), turn: Some(turn), end });
             return;
         };
-        thread.begin(turn, text);
+        let input = wire::input(prompt);
+        thread.begin(turn, &input);
         if self.compacting && native.is_none() {
-            self.unsent = Some(Unsent { turn, thread: name, text: text.to_owned(), key: turn.to_string() });
+            self.unsent = Some(Unsent { turn, thread: name, input, key: turn.to_string() });
             return;
         }
-        out.push(wire::prompt(turn.to_string(), turn, &name, text));
+        out.push(wire::prompt(turn.to_string(), turn, &name, &input));
     }
 
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions) {
@@ -272,7 +278,7 @@ impl Driver for Codex {
         out.extend(asks::words(question, answer));
     }
 
-    fn steer(&mut self, key: &str, native: Option<&str>, text: &str, out: &mut Actions) -> bool {
+    fn steer(&mut self, key: &str, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) -> bool {
         let Some(name) = native.map(str::to_owned).or_else(|| self.main.clone()) else {
             return false;
         };
@@ -282,7 +288,7 @@ impl Driver for Codex {
         let Some(running) = running.and_then(|thread| thread.running.clone()) else {
             return false;
         };
-        out.push(wire::steer(&format!("steer:{key}"), &name, &running, text));
+        out.push(wire::steer(&format!("steer:{key}"), &name, &running, &wire::input(prompt)));
         true
     }
 

@@ -20,6 +20,7 @@ use self::codex_json::CodexJson;
 use super::claude::asks;
 use super::claude::lines::{ClaudeLines, ClaudeNews, ClaudeSpan};
 use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TextKind, TurnEnd};
+use super::given::GivenPrompt;
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;
@@ -190,7 +191,8 @@ impl Driver for CommandDriver {
         }
     }
 
-    fn prompt(&mut self, turn: TurnId, _native: Option<&str>, text: &str, out: &mut Actions) {
+    fn prompt(&mut self, turn: TurnId, _native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) {
+        let text = prompt.text;
         self.turn = Some(turn);
         if self.per_turn.prompt_on_stdin {
             let two_way = self.per_turn.is_two_way();

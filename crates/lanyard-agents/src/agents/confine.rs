@@ -43,9 +43,14 @@ pub(super) async fn of_session(
     workspace: &Path,
 ) -> Result<Option<Confined>, (String, String)> {
     let wanted = wanted(shared, session, settings).await;
-    let own = shared.addresses.own_files.clone();
+    let mut own = OwnFiles::clone(&shared.addresses.own_files);
     let (settings, workspace) = (settings.clone(), workspace.to_owned());
+    let (attachments, session) = (shared.attachments.clone(), session.id);
     let made = tokio::task::spawn_blocking(move || {
+        // Copies of what is attached to later messages appear in the same folder.
+        if !wanted.rule.is_open() {
+            own.shown.extend(attachments.shown(session).ok());
+        }
         make(&wanted.rule, &settings, &workspace, &own, wanted.within.as_deref())
     });
     made.await.map_err(|error| ("defect".to_owned(), error.to_string()))?
@@ -82,8 +87,15 @@ pub(super) fn make(
     }
     let SandboxRule { level, network } = rule.clone();
     let bwrap = sandbox::machine().bubblewrap.map_err(|why| (UNAVAILABLE.to_owned(), why))?;
-    let ask =
-        SandboxAsk { level, workspace, settings, lanyard: &own.hidden, worktrees: &own.worktrees, within };
+    let ask = SandboxAsk {
+        level,
+        workspace,
+        settings,
+        lanyard: &own.hidden,
+        worktrees: &own.worktrees,
+        shown: &own.shown,
+        within,
+    };
     let impossible = |error: sandbox::SandboxPlanError| (IMPOSSIBLE.to_owned(), error.to_string());
     let around = sandbox::look_around(&ask).map_err(impossible)?;
     let rules = sandbox::rules(&around.facts).map_err(impossible)?;

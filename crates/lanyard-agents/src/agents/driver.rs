@@ -14,6 +14,7 @@ use lanyard_core::session::{AgentInfo, Capabilities, GateOption, Question, Signa
 use lanyard_core::text::content_hash;
 use serde_json::Value;
 
+use super::given::{GivenPart, GivenPrompt};
 use super::limits::LimitSign;
 
 /// An agent's own protocol.
@@ -37,9 +38,14 @@ pub(crate) trait Driver: Send + Sync {
     /// One line the agent wrote, without its newline.
     fn line(&mut self, line: &[u8], out: &mut Actions);
 
+    /// Whether the agent takes this part of a prompt as it is. What it does not take is named in the prompt's text.
+    fn takes(&self, _part: &GivenPart) -> bool {
+        false
+    }
+
     /// Hands over a prompt. Only called after [`Action::Ready`] and while no other turn of the same conversation runs.
     /// `native` names a subagent's conversation; the main one when left out.
-    fn prompt(&mut self, turn: TurnId, native: Option<&str>, text: &str, out: &mut Actions);
+    fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions);
 
     /// Asks the agent to end the turn. It answers with [`Action::Finished`], late or never.
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions);
@@ -54,7 +60,13 @@ pub(crate) trait Driver: Send + Sync {
 
     /// Puts words into the running turn. False when the agent cannot take them. `native` names a subagent's
     /// conversation; the main one when left out.
-    fn steer(&mut self, _key: &str, _native: Option<&str>, _text: &str, _out: &mut Actions) -> bool {
+    fn steer(
+        &mut self,
+        _key: &str,
+        _native: Option<&str>,
+        _prompt: GivenPrompt<'_>,
+        _out: &mut Actions,
+    ) -> bool {
         false
     }
 
@@ -92,6 +104,8 @@ pub(crate) enum Action {
         /// The protocol's id of the message that the text is part of.
         message: Option<String>,
     },
+    /// An image of a message, in base64.
+    Image { native: Option<String>, data: String, message: Option<String> },
     /// Something of the agent's work.
     Saw { native: Option<String>, signal: Signal },
     /// The agent asks and waits.

@@ -4,7 +4,7 @@
 //! whether the driver saw the lines before it or not. That is what makes it safe to take up in mid-turn.
 
 mod event;
-mod orders;
+pub(in crate::agents) mod orders;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::driver::{
     Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TurnEnd, error_seen,
 };
+use super::given::{GivenPart, GivenPrompt};
 use super::limits;
 
 /// Key and id of the order that opens the conversation.
@@ -34,7 +35,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     compact: true,
     children: true,
     permissions: true,
-    images: false,
+    images: true,
     mcp_stdio: true,
     mcp_http: true,
     mcp_sse: false,
@@ -139,8 +140,13 @@ impl Driver for OpenCode {
         }
     }
 
-    fn prompt(&mut self, turn: TurnId, native: Option<&str>, text: &str, out: &mut Actions) {
-        let order = json!({"op": "prompt", "turn": turn, "session": native, "text": text});
+    fn takes(&self, part: &GivenPart) -> bool {
+        part.image().is_some()
+    }
+
+    fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) {
+        let (text, files) = (prompt.text, orders::files(prompt.parts));
+        let order = json!({"op": "prompt", "turn": turn, "session": native, "text": text, "files": files});
         out.push(orders::send(&format!("prompt:{turn}"), &order));
     }
 
@@ -154,8 +160,9 @@ impl Driver for OpenCode {
         out.push(orders::send(&format!("answer:{}", question.request), &order));
     }
 
-    fn steer(&mut self, key: &str, native: Option<&str>, text: &str, out: &mut Actions) -> bool {
-        let order = json!({"op": "steer", "session": native, "text": text});
+    fn steer(&mut self, key: &str, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) -> bool {
+        let (text, files) = (prompt.text, orders::files(prompt.parts));
+        let order = json!({"op": "steer", "session": native, "text": text, "files": files});
         out.push(orders::send(&format!("steer:{key}"), &order));
         true
     }

@@ -173,8 +173,10 @@ impl Pen {
         let to = held.to();
         let Text { session, kind, message, words: text, .. } = held;
         let signal = match kind {
-            TextKind::Message => Signal::Said { role: Role::Agent, text, message_id: message },
-            TextKind::User => Signal::Said { role: Role::User, text, message_id: message },
+            TextKind::Message => {
+                Signal::Said { role: Role::Agent, text, message_id: message, parts: Vec::new() }
+            }
+            TextKind::User => Signal::Said { role: Role::User, text, message_id: message, parts: Vec::new() },
             TextKind::Thought => Signal::Thought { text },
         };
         self.push(session, signal, to);
@@ -201,7 +203,7 @@ mod tests {
     }
 
     fn said(text: &str) -> Signal {
-        Signal::Said { role: Role::Agent, text: text.to_owned(), message_id: None }
+        Signal::Said { role: Role::Agent, text: text.to_owned(), message_id: None, parts: Vec::new() }
     }
 
     fn unfinished(text: &str) -> Unfinished<'_> {
@@ -220,6 +222,7 @@ mod tests {
             role: Role::Agent,
             text: text.to_owned(),
             message_id: Some(id.to_owned()),
+            parts: Vec::new(),
         };
         let signals = vec![said("one two", "m1"), said("three", "m2")];
         assert_eq!(pen.take(), [Report { session: session(1), to: 3, signals }]);

@@ -91,6 +91,7 @@ impl Play {
             Action::Send { .. }
             | Action::Replayed(_)
             | Action::Text { .. }
+            | Action::Image { .. }
             | Action::Saw { .. }
             | Action::Child(_)
             | Action::Finished { .. }
@@ -103,7 +104,7 @@ impl Play {
     fn prompt(&mut self) {
         if let Some((turn, text)) = self.prompts.pop_front() {
             self.turn = Some(turn);
-            self.wish(|driver, out| driver.prompt(turn, None, text, out));
+            self.wish(|driver, out| driver.prompt(turn, None, text.into(), out));
         }
     }
 
@@ -208,10 +209,10 @@ pub(super) fn survives_nonsense(make: Make, begin: &Begin, traces: &[&str]) {
         }
         driver.line(&line, &mut out);
         match random.u8(0..40) {
-            0 => driver.prompt(turn(1), None, "go", &mut out),
-            1 => driver.prompt(turn(2), Some("id-2"), "go", &mut out),
+            0 => driver.prompt(turn(1), None, "go".into(), &mut out),
+            1 => driver.prompt(turn(2), Some("id-2"), "go".into(), &mut out),
             2 => driver.cancel(turn(1), None, &mut out),
-            3 => drop(driver.steer("k", None, "words", &mut out)),
+            3 => drop(driver.steer("k", None, "words".into(), &mut out)),
             4 => drop(driver.compact("k", &mut out)),
             5 => driver.exited(Some(1), &mut out),
             _ => {}
@@ -271,6 +272,10 @@ pub(super) fn shown(actions: &[Action]) -> String {
             Action::Text { native, kind, text, message } => {
                 let message = message.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
                 format!("{}{kind:?}{message} {text:?}", of(native.as_ref()))
+            }
+            Action::Image { native, data, message } => {
+                let message = message.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
+                format!("{}image{message} {data}", of(native.as_ref()))
             }
             Action::Saw { native, signal } => format!("{}{}", of(native.as_ref()), saw(signal)),
             Action::Asked { native, question } => {

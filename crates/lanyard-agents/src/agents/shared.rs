@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use lanyard_api::agents::accounts::AccountChoice;
 use lanyard_api::agents::settings::AgentSettings;
-use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
+use lanyard_core::session::{Command, Event, InterruptCause, PromptPart, Receipt, RunEnd, Signal, TurnEvent};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId, Timestamp};
 use lanyard_git::snapshot::CheckpointStore;
-use lanyard_store::{Filter, Store, StoreError};
+use lanyard_store::{Attachments, Filter, Store, StoreError};
 
 use crate::agents::addresses::Addresses;
 use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure};
@@ -41,6 +41,8 @@ pub(super) struct Shared {
     pub(super) addresses: Addresses,
     /// Where workspaces are kept as they were.
     pub(super) checkpoints: CheckpointStore,
+    /// What was attached to messages, beside the journal.
+    pub(super) attachments: Arc<Attachments>,
     /// Accounts that have reached their limit.
     pub(super) exhausted: ExhaustedAccounts,
 }
@@ -48,6 +50,7 @@ pub(super) struct Shared {
 /// What a turn's first event says of its prompt.
 pub(super) struct Opened {
     pub(super) prompt: String,
+    pub(super) parts: Vec<PromptPart>,
     pub(super) anchors: Vec<String>,
     /// The agent's instructions go before it.
     pub(super) governance: bool,
@@ -163,8 +166,8 @@ impl Shared {
         let body = page.events.into_iter().next()?.body.ok()?;
         let envelope: lanyard_core::session::Envelope = serde_json::from_slice(&body).ok()?;
         match envelope.event {
-            Event::Turn(TurnEvent::Started { prompt, anchors, governance, .. }) => {
-                Some(Opened { prompt, anchors, governance })
+            Event::Turn(TurnEvent::Started { prompt, parts, anchors, governance, .. }) => {
+                Some(Opened { prompt, parts, anchors, governance })
             }
             Event::Turn(_)
             | Event::Inbox(_)

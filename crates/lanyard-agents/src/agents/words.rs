@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use lanyard_core::session::{
     ActiveTurn, Continuity, Envelope, Event, MessageBreaks, Note, NoteStatus, Role, TranscriptEvent,
-    TurnEvent,
+    TurnEvent, with_labels,
 };
 
 /// Characters of a transcript that is given back whole; a longer one is not.
@@ -132,11 +132,12 @@ fn joined(events: &[Envelope]) -> Vec<Cow<'_, Event>> {
     let mut open = None;
     for Envelope { event, .. } in events {
         let begins = breaks.begins(event);
-        if let Event::Transcript(TranscriptEvent::Message { text: more, .. }) = event {
-            if let Some(Event::Transcript(TranscriptEvent::Message { text, .. })) =
+        if let Event::Transcript(TranscriptEvent::Message { text: more, parts: shown, .. }) = event {
+            if let Some(Event::Transcript(TranscriptEvent::Message { text, parts, .. })) =
                 open.filter(|_| !begins).and_then(|place| joined.get_mut::<usize>(place)).map(Cow::to_mut)
             {
                 text.push_str(more);
+                parts.extend_from_slice(shown);
                 continue;
             }
             open = Some(joined.len());
@@ -148,9 +149,13 @@ fn joined(events: &[Envelope]) -> Vec<Cow<'_, Event>> {
 
 fn line(event: &Event, whole: bool) -> Option<String> {
     let (who, text) = match event {
-        Event::Turn(TurnEvent::Started { prompt, .. }) => ("user", prompt.as_str()),
-        Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text, .. }) => ("you", text.as_str()),
-        Event::Transcript(TranscriptEvent::Message { role: Role::User, text, .. }) => ("user", text.as_str()),
+        Event::Turn(TurnEvent::Started { prompt, parts, .. }) => ("user", with_labels(prompt, parts)),
+        Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text, parts, .. }) => {
+            ("you", with_labels(text, parts))
+        }
+        Event::Transcript(TranscriptEvent::Message { role: Role::User, text, parts, .. }) => {
+            ("user", with_labels(text, parts))
+        }
         Event::Transcript(TranscriptEvent::ToolCalled { tool, arguments, .. }) => {
             return Some(format!("you used {tool} {}", short(&arguments.to_string(), whole)));
         }
@@ -172,7 +177,7 @@ fn line(event: &Event, whole: bool) -> Option<String> {
         | Event::Writer(_)
         | Event::Review(_) => return None,
     };
-    Some(format!("{who}: {}", short(text, whole)))
+    Some(format!("{who}: {}", short(&text, whole)))
 }
 
 /// Further lines are set in, so that nothing of the past reads as if it stood at the head of the new prompt.
@@ -208,6 +213,7 @@ mod tests {
             turn,
             client_turn_id,
             prompt,
+            parts: Vec::new(),
             prompt_hash,
             opening,
             anchors,
@@ -225,7 +231,12 @@ mod tests {
 
     fn part(id: &str, text: &str) -> Envelope {
         let message_id = (!id.is_empty()).then(|| id.to_owned());
-        envelope(TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id })
+        envelope(TranscriptEvent::Message {
+            role: Role::Agent,
+            text: text.to_owned(),
+            message_id,
+            parts: Vec::new(),
+        })
     }
 
     /// FND-N8.

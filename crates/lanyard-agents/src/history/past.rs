@@ -41,7 +41,7 @@ impl PastEvents {
             return;
         }
         let (text, message_id) = (bounded(text), id.map(str::to_owned));
-        self.push(at, text.len(), TranscriptEvent::Message { role, text, message_id });
+        self.push(at, text.len(), TranscriptEvent::Message { role, text, message_id, parts: Vec::new() });
     }
 
     pub(super) fn thought(&mut self, at: Option<Timestamp>, text: &str) {

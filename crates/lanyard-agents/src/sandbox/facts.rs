@@ -21,6 +21,8 @@ pub struct SandboxAsk<'a> {
     pub lanyard: &'a [PathBuf],
     /// Folders in those that workspaces may lie in.
     pub worktrees: &'a [PathBuf],
+    /// Folders in those that the run may read.
+    pub shown: &'a [PathBuf],
     /// The workspace of the nearest session above that is in a sandbox: a child's has to lie in it.
     pub within: Option<&'a Path>,
 }
@@ -83,6 +85,7 @@ pub fn look_around(ask: &SandboxAsk<'_>) -> Result<Surroundings, SandboxPlanErro
         state,
         lanyard: ask.lanyard.iter().filter_map(|path| hide(path)).collect(),
         worktrees: ask.worktrees.iter().map(|path| real(path)).collect(),
+        shown: present(ask.shown),
         secrets,
         shared: SHARED.iter().filter_map(|path| there(Path::new(path))).collect(),
         system,

@@ -53,6 +53,8 @@ pub struct SandboxFacts {
     pub lanyard: Vec<Hide>,
     /// Folders in Lanyard's own that workspaces may lie in.
     pub worktrees: Vec<PathBuf>,
+    /// Folders in Lanyard's own that the run may read: what was attached to the session's messages.
+    pub shown: Vec<PathBuf>,
     /// Keys, histories and the like, and what other agents keep.
     pub secrets: Vec<Hide>,
     /// Folders that everybody shares, such as `/tmp`.
@@ -90,6 +92,7 @@ pub fn rules(facts: &SandboxFacts) -> Result<Vec<MountRule>, SandboxPlanError> {
     let hidden = |hide: &Hide| if hide.folder { PathAccess::Hidden } else { PathAccess::HiddenFile };
     facts.guard.iter().for_each(|path| add(path, PathAccess::Read));
     facts.lanyard.iter().for_each(|hide| add(&hide.path, hidden(hide)));
+    facts.shown.iter().for_each(|path| add(path, PathAccess::Read));
     add(&facts.workspace, PathAccess::Write);
     facts.git_write.iter().chain(&facts.write).for_each(|path| add(path, PathAccess::Write));
     facts.state.iter().for_each(|rule| add(&rule.path, rule.access));

@@ -27,6 +27,7 @@ fn facts(level: SandboxLevel) -> SandboxFacts {
         ],
         lanyard: folders(&["/home/u/.local/share/lanyard", "/home/u/.config/lanyard"]),
         worktrees: paths(&["/home/u/.local/share/lanyard/trees"]),
+        shown: Vec::new(),
         secrets: [
             folders(&["/home/u/.ssh", "/home/u/.codex"]),
             vec![Hide { path: "/home/u/.netrc".into(), folder: false }],
@@ -188,4 +189,12 @@ fn what_would_show_lanyards_own_files_is_refused() {
         &with("/home/u/src/app", &["/home/u/.config/lanyard"]),
         &expect!["`sandbox_folders` names /home/u/.config/lanyard, which lies in Lanyard's own files\n"],
     );
+}
+
+#[test]
+fn what_was_attached_to_a_session_is_seen_in_a_hidden_folder() {
+    let shown = paths(&["/home/u/.local/share/lanyard/attachments/shown/sess_1"]);
+    let rules = rules(&SandboxFacts { shown, ..facts(SandboxLevel::Strict) }).unwrap();
+    let of = |path: &str| rules.iter().find(|rule| rule.path.ends_with(path)).map(|rule| rule.access);
+    assert_eq!(of("shown/sess_1"), Some(PathAccess::Read));
 }

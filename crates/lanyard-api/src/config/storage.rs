@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Bytes of the journal beyond which people are told: 4 GiB.
 const ALARM_BYTES: u64 = 4 << 30;
+/// Bytes of one attachment: 16 MiB.
+const ATTACHMENT_BYTES: u64 = 16 << 20;
+/// Bytes of all attachments: 4 GiB.
+const ATTACHMENTS_BYTES: u64 = 4 << 30;
 
 /// Sessions that ended long ago are deleted, by the same purge as `lanyard rm`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +34,22 @@ impl SessionRetention {
 pub struct StorageSettings {
     /// Bytes of the journal and its write-ahead log beyond which people are told; 0 for never.
     pub alarm_bytes: u64,
+    /// Bytes of one attachment.
+    pub attachment_bytes: u64,
+    /// Bytes of all attachments together.
+    pub attachments_bytes: u64,
+    /// How long an upload is kept that no message refers to, in milliseconds.
+    pub keep_uploads_ms: u64,
 }
 
 impl Default for StorageSettings {
     fn default() -> Self {
-        Self { alarm_bytes: ALARM_BYTES }
+        Self {
+            alarm_bytes: ALARM_BYTES,
+            attachment_bytes: ATTACHMENT_BYTES,
+            attachments_bytes: ATTACHMENTS_BYTES,
+            keep_uploads_ms: DAY_MS,
+        }
     }
 }
 

@@ -57,6 +57,9 @@ pub struct GcReport {
     pub snapshot_refs: GcCount,
     /// Introductions of MCP clients to sessions that are over.
     pub mcp_files: GcCount,
+    /// Attachments that no session refers to and that were uploaded long enough ago.
+    #[serde(default)]
+    pub attachments: GcCount,
     /// Kept outcomes of old requests; always 0 in a dry run.
     pub outcomes: u64,
     pub journal_before: JournalSize,
@@ -86,6 +89,9 @@ pub struct BackupReceipt {
     pub bytes: u64,
     pub sessions: u64,
     pub events: u64,
+    /// Attachments in the copy.
+    #[serde(default)]
+    pub attachments: u64,
     pub schema: u32,
     /// Damage in the journal that is in the copy as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +107,11 @@ pub struct JournalStatus {
     pub size: JournalSize,
     /// Bytes beyond which people are told; 0 for never.
     pub alarm_bytes: u64,
+    /// Bytes of all attachments, and the most they may have.
+    #[serde(default)]
+    pub attachment_bytes: u64,
+    #[serde(default)]
+    pub attachment_bytes_max: u64,
     /// Deleted sessions of which a tombstone is left, and those whose purge is not complete.
     pub tombstones: u64,
     pub purging: u64,

@@ -6,10 +6,16 @@ use lanyard_core::{Outcome, RunId, SessionId, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::types::attachments::NewPart;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTurn {
+    /// Its text, which may be empty where something is attached.
     pub prompt: String,
+    /// What is attached to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<NewPart>,
     /// The client's own name for this turn: the same id and prompt again is the same turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_turn_id: Option<String>,

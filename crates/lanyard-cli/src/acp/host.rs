@@ -1,5 +1,6 @@
 //! What all sessions of one editor share: the way to the daemon, the way to the editor, and who sits where.
 
+use lanyard_api::types::UploadedAttachment;
 use lanyard_client::Route;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::Options;
+use super::prompt::EditorContent;
 use super::seat::{self, Order};
 use super::wire::Wire;
 use crate::context::Context;
@@ -116,6 +118,12 @@ impl Host {
         self.patiently(route, &Ask::Post(body)).await
     }
 
+    /// Has the daemon keep the content of an attachment.
+    pub(super) async fn upload(&self, content: &EditorContent) -> Result<UploadedAttachment, Failure> {
+        let route = Route::to(&["attachments"]).with("name", content.name.as_ref());
+        self.patiently(&route, &Ask::Upload(content.clone())).await
+    }
+
     pub(super) async fn delete<T: DeserializeOwned>(&self, route: &Route) -> Result<T, Failure> {
         self.patiently(route, &Ask::Delete).await
     }
@@ -210,6 +218,7 @@ impl Host {
 enum Ask {
     Look,
     Post(Value),
+    Upload(EditorContent),
     Delete,
 }
 
@@ -218,6 +227,7 @@ async fn once<T: DeserializeOwned>(context: &Context, route: &Route, ask: &Ask) 
     match ask {
         Ask::Look => client.get(route).await,
         Ask::Post(body) => client.post(route, body).await,
+        Ask::Upload(sent) => client.upload(route, sent.content.clone(), sent.media_type.as_deref()).await,
         Ask::Delete => client.delete(route, &serde_json::json!({})).await,
     }
 }

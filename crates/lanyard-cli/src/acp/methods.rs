@@ -19,9 +19,10 @@ use lanyard_core::session::NewSession;
 use serde_json::{Value, json};
 
 use super::host::Host;
+use super::prompt::EditorPrompt;
 use super::seat::Order;
 use super::wire::Incoming;
-use super::words::{error_of, params_of, prompt_text};
+use super::words::{error_of, params_of};
 use crate::chosen_agent::chosen;
 use crate::failure::Failure;
 use crate::render::text::{fit, one_line};
@@ -87,8 +88,8 @@ impl Desk {
             }
             "session/prompt" => {
                 let request: PromptRequest = params_of(params)?;
-                let text = prompt_text(&request.prompt)?;
-                self.host.order(&request.session_id, Order::Prompt { id, text })
+                let prompt = EditorPrompt::read(request.prompt)?;
+                self.host.order(&request.session_id, Order::Prompt { id, prompt })
             }
             "session/close" => {
                 let request: CloseSessionRequest = params_of(params)?;
@@ -193,7 +194,7 @@ fn greeting() -> InitializeResponse {
         .close(SessionCloseCapabilities::new());
     let can = AgentCapabilities::new()
         .load_session(true)
-        .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+        .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(true))
         .session_capabilities(sessions);
     let info = Implementation::new("lanyard", env!("CARGO_PKG_VERSION")).title("Lanyard".to_owned());
     InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(can).agent_info(info)

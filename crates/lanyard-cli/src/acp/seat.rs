@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{
     CloseSessionResponse, Error, PromptResponse, RequestId, RequestPermissionOutcome,
     RequestPermissionResponse, ResumeSessionResponse, SessionId, StopReason, Usage,
 };
-use lanyard_api::types::{GateAnswer, NewTurn, SessionDetail, TurnReceipt};
+use lanyard_api::types::{GateAnswer, NewPart, NewTurn, SessionDetail, TurnReceipt};
 use lanyard_client::Route;
 use lanyard_core::session::{
     ChangeEvent, Ending, Envelope, Event, GateEvent, GateStatus, InboxEvent, Question, TranscriptEvent,
@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::kin::{Kin, News};
 use super::follow::{Follow, FollowDepth, Told};
 use super::host::Host;
+use super::prompt::EditorPrompt;
 use super::tell::{Teller, Telling, TextPart};
 use super::wire::Answer;
 use super::words::{error_of, failed, finished, interrupted, permission};
@@ -43,7 +44,7 @@ pub(super) enum Order {
     },
     Prompt {
         id: RequestId,
-        text: String,
+        prompt: EditorPrompt,
     },
     Cancel,
     /// The answer to a request is not wanted any more.
@@ -172,7 +173,7 @@ impl EditorSession {
         match order {
             Order::Load { id } => self.load(id).await,
             Order::Resume { id } => self.host.wire.answer(id, Ok(ResumeSessionResponse::new())).await,
-            Order::Prompt { id, text } => self.prompt(id, text).await,
+            Order::Prompt { id, prompt } => self.prompt(id, prompt).await,
             Order::Cancel => self.cancel(None).await,
             Order::TakeBack { id } => self.cancel(Some(&id)).await,
             Order::Close { id } => {
@@ -184,7 +185,7 @@ impl EditorSession {
         Stay::Yes
     }
 
-    async fn prompt(&mut self, id: RequestId, text: String) {
+    async fn prompt(&mut self, id: RequestId, prompt: EditorPrompt) {
         let refused = if self.prompts.iter().any(|prompt| prompt.request == id) {
             Some(Error::invalid_request().data("a prompt with this id is under way"))
         } else if self.prompts.len() >= PROMPTS_MAX {
@@ -195,8 +196,16 @@ impl EditorSession {
         if let Some(error) = refused {
             return self.host.wire.refuse(id, error).await;
         }
+        let mut parts = Vec::with_capacity(prompt.contents.len());
+        for content in &prompt.contents {
+            match self.host.upload(content).await {
+                Ok(kept) => parts.push(NewPart::Attachment { id: kept.id, name: kept.name }),
+                Err(failure) => return self.host.wire.refuse(id, error_of(&failure)).await,
+            }
+        }
         let new = NewTurn {
-            prompt: text,
+            prompt: prompt.text,
+            parts,
             client_turn_id: Some(self.host.turn_name(&id)),
             delivery: Some(self.host.options.delivery.wish()),
             again: false,

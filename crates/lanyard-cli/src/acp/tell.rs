@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1::{
     SessionUpdate, TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
-use lanyard_core::session::{Envelope, Event, PlanEntryState, Role, TranscriptEvent, TurnEvent};
+use lanyard_core::session::{Envelope, Event, PlanEntryState, Role, TranscriptEvent, TurnEvent, with_labels};
 use lanyard_core::text::telling;
 use serde_json::Value;
 
@@ -107,7 +107,7 @@ impl Teller {
     }
 
     fn turn(&mut self, event: &TurnEvent, seq: u64, telling: Telling) -> Option<SessionUpdate> {
-        let TurnEvent::Started { turn, client_turn_id, prompt, .. } = event else {
+        let TurnEvent::Started { turn, client_turn_id, prompt, parts, .. } = event else {
             if is_end(event) {
                 self.shown = None;
             }
@@ -117,19 +117,20 @@ impl Teller {
         self.breaks(seq);
         let mine = client_turn_id.as_ref().is_some_and(|id| id.starts_with(&self.mine));
         (telling == Telling::PlayedBack || !mine)
-            .then(|| SessionUpdate::UserMessageChunk(chunk(prompt.clone(), turn.to_string())))
+            .then(|| SessionUpdate::UserMessageChunk(chunk(with_labels(prompt, parts), turn.to_string())))
     }
 
     fn transcript(&mut self, event: &TranscriptEvent, seq: u64) -> Option<SessionUpdate> {
         let update = match event {
-            TranscriptEvent::Message { role: Role::Agent, text, message_id } => {
-                return self.written(&TextPart::new(Kind::Message, message_id.as_deref()), text, seq);
+            TranscriptEvent::Message { role: Role::Agent, text, message_id, parts } => {
+                let text = with_labels(text, parts);
+                return self.written(&TextPart::new(Kind::Message, message_id.as_deref()), &text, seq);
             }
             TranscriptEvent::Thought { text } => {
                 return self.written(&TextPart::new(Kind::Thought, None), text, seq);
             }
-            TranscriptEvent::Message { role: Role::User, text, .. } => {
-                SessionUpdate::UserMessageChunk(chunk(text.clone(), format!("user_{seq}")))
+            TranscriptEvent::Message { role: Role::User, text, parts, .. } => {
+                SessionUpdate::UserMessageChunk(chunk(with_labels(text, parts), format!("user_{seq}")))
             }
             TranscriptEvent::ToolCalled { call, tool, arguments } => {
                 let changes = content::changes(arguments);

@@ -1,9 +1,9 @@
-//! Words from one side in the terms of the other: a prompt as text, a question as a permission request, a refusal as a
+//! Words from one side in the terms of the other: a question as a permission request, a refusal as a
 //! JSON-RPC error, the end of a turn as a stop reason.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, EmbeddedResourceResource, Error, PermissionOption, PermissionOptionKind,
-    RequestPermissionRequest, SessionId, StopReason, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    Error, PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionId, StopReason,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use lanyard_core::GateId;
 use lanyard_core::session::{InterruptCause, OptionKind, Question, TurnOutcome};
@@ -13,35 +13,6 @@ use crate::failure::Failure;
 
 /// Refused by the daemon, for a reason that `data.code` names.
 pub(super) const REFUSED: i32 = -32001;
-
-/// The text of a prompt. What is no text cannot be taken along, and is refused rather than dropped.
-pub(super) fn prompt_text(blocks: &[ContentBlock]) -> Result<String, Error> {
-    let parts: Vec<String> = blocks.iter().map(block_text).collect::<Result<_, _>>()?;
-    let text = parts.join("\n");
-    if text.trim().is_empty() {
-        return Err(Error::invalid_params().data("the prompt is empty"));
-    }
-    Ok(text)
-}
-
-fn block_text(block: &ContentBlock) -> Result<String, Error> {
-    let refused =
-        |what: &str| Err(Error::invalid_params().data(format!("{what} cannot be taken in a prompt")));
-    match block {
-        ContentBlock::Text(text) => Ok(text.text.clone()),
-        ContentBlock::ResourceLink(link) => Ok(format!("[{}]({})", link.name, link.uri)),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            EmbeddedResourceResource::TextResourceContents(text) => {
-                Ok(format!("<context ref=\"{}\">\n{}\n</context>", text.uri, text.text))
-            }
-            EmbeddedResourceResource::BlobResourceContents(blob) => Ok(format!("[{}]", blob.uri)),
-            _ => refused("this kind of resource"),
-        },
-        ContentBlock::Image(_) => refused("an image"),
-        ContentBlock::Audio(_) => refused("a recording"),
-        _ => refused("this kind of content"),
-    }
-}
 
 /// A gate as a permission request. `of` names the subagent that asks, where it is one.
 pub(super) fn permission(
@@ -133,26 +104,7 @@ pub(super) fn params_of<P: serde::de::DeserializeOwned>(params: Value) -> Result
 
 #[cfg(test)]
 mod tests {
-    use agent_client_protocol_schema::v1::{
-        EmbeddedResource, ImageContent, ResourceLink, TextResourceContents,
-    };
-
     use super::*;
-
-    #[test]
-    fn a_prompt_is_text_with_what_it_refers_to() {
-        let file = TextResourceContents::new("fn main() {}", "file:///w/main.rs");
-        let file = EmbeddedResourceResource::TextResourceContents(file);
-        let blocks = [
-            ContentBlock::from("look at this"),
-            ContentBlock::ResourceLink(ResourceLink::new("lib.rs", "file:///w/lib.rs")),
-            ContentBlock::Resource(EmbeddedResource::new(file)),
-        ];
-        assert_eq!(
-            prompt_text(&blocks).unwrap(),
-            "look at this\n[lib.rs](file:///w/lib.rs)\n<context ref=\"file:///w/main.rs\">\nfn main() {}\n</context>"
-        );
-    }
 
     #[test]
     fn a_question_keeps_what_the_agent_showed_with_it() {
@@ -174,14 +126,5 @@ mod tests {
         assert_eq!(told["options"][1]["kind"], "reject_once", "what nobody knows is not allowed by itself");
         let told = ask(json!({"command": "ls"}));
         assert_eq!(told["toolCall"]["rawInput"], json!({"command": "ls"}));
-    }
-
-    #[test]
-    fn what_cannot_be_taken_along_is_refused() {
-        let image = ContentBlock::Image(ImageContent::new("aGk=", "image/png"));
-        let code = |blocks: &[ContentBlock]| i32::from(prompt_text(blocks).unwrap_err().code);
-        assert_eq!(code(&[ContentBlock::from("see"), image]), -32602);
-        assert_eq!(code(&[]), -32602);
-        assert_eq!(code(&[ContentBlock::from(" \n")]), -32602);
     }
 }

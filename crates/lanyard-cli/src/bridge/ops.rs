@@ -18,11 +18,32 @@ pub(super) struct Order {
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(super) enum BridgeOp {
     Open(Box<Open>),
-    Prompt { turn: String, session: Option<String>, text: String },
-    Steer { session: Option<String>, text: String },
-    Abort { session: Option<String> },
-    Reply { request: String, reply: String, message: Option<String> },
-    Answer { request: String, answers: Option<Value> },
+    Prompt {
+        turn: String,
+        session: Option<String>,
+        text: String,
+        /// Parts beside the text, as the server takes them.
+        #[serde(default)]
+        files: Vec<Value>,
+    },
+    Steer {
+        session: Option<String>,
+        text: String,
+        #[serde(default)]
+        files: Vec<Value>,
+    },
+    Abort {
+        session: Option<String>,
+    },
+    Reply {
+        request: String,
+        reply: String,
+        message: Option<String>,
+    },
+    Answer {
+        request: String,
+        answers: Option<Value>,
+    },
     Compact {},
     End {},
 }
@@ -60,8 +81,12 @@ pub(super) struct Job {
 
 impl Open {
     /// A prompt's body. OpenCode takes model, agent and system words from the newest message, so each one has them.
-    pub(super) fn words(&self, text: &str) -> Value {
-        let mut body = json!({"parts": [{"type": "text", "text": text}]});
+    pub(super) fn words(&self, text: &str, files: Vec<Value>) -> Value {
+        let mut parts = files;
+        if parts.is_empty() || !text.is_empty() {
+            parts.push(json!({"type": "text", "text": text}));
+        }
+        let mut body = json!({"parts": parts});
         if let Some(model) = self.model.as_deref().and_then(model) {
             body["model"] = model;
         }
@@ -140,7 +165,7 @@ mod tests {
             ..Open::default()
         };
         assert_eq!(
-            open.words("hi"),
+            open.words("hi", Vec::new()),
             json!({
                 "parts": [{"type": "text", "text": "hi"}],
                 "model": {"providerID": "openai", "modelID": "org/gpt"},

@@ -262,8 +262,8 @@ impl Bridge {
         let Some(main) = self.ledger.main().map(str::to_owned) else { return Ok(()) };
         let (path, body) = match op {
             BridgeOp::Open(_) => return self.refuse(&id, "it is open already").await,
-            BridgeOp::Prompt { turn, session, text } => {
-                return self.prompt(id, turn, session.unwrap_or(main), &text, out).await;
+            BridgeOp::Prompt { turn, session, text, files } => {
+                return self.prompt(id, turn, session.unwrap_or(main), (&text, files), out).await;
             }
             BridgeOp::Steer { session, .. }
                 if !self.ledger.takes_words(session.as_ref().unwrap_or(&main)) =>
@@ -271,11 +271,11 @@ impl Bridge {
                 return self.refuse(&id, "nothing runs that could be steered").await;
             }
             // Model, agent and role are the main conversation's; a subagent has its own.
-            BridgeOp::Steer { session: Some(session), text } if session != main => {
-                (path(&["session", &session, "prompt_async"]), Open::default().words(&text))
+            BridgeOp::Steer { session: Some(session), text, files } if session != main => {
+                (path(&["session", &session, "prompt_async"]), Open::default().words(&text, files))
             }
-            BridgeOp::Steer { text, .. } => {
-                (path(&["session", &main, "prompt_async"]), self.open.words(&text))
+            BridgeOp::Steer { text, files, .. } => {
+                (path(&["session", &main, "prompt_async"]), self.open.words(&text, files))
             }
             BridgeOp::Abort { session } => {
                 let session = session.unwrap_or(main);
@@ -313,7 +313,7 @@ impl Bridge {
         id: String,
         turn: String,
         session: String,
-        text: &str,
+        (text, files): (&str, Vec<Value>),
         out: &mut Out,
     ) -> Result<(), BridgeError> {
         const UNKNOWN: &str = "there is no such conversation here";
@@ -323,7 +323,7 @@ impl Bridge {
         }
         // Model, agent and role are the main conversation's; a child has its own.
         let is_main = self.ledger.main() == Some(session.as_str());
-        let body = if is_main { self.open.words(text) } else { Open::default().words(text) };
+        let body = if is_main { self.open.words(text, files) } else { Open::default().words(text, files) };
         self.ledger.prompting(&session, &turn, out);
         let path = path(&["session", &session, "prompt_async"]);
         self.enqueue(Job { id: Some(id), path, body, prompt: Some((session, turn)) })

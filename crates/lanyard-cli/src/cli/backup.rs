@@ -14,7 +14,8 @@ use crate::render::text::count;
 const EXAMPLES: &str = "\
 The copy is of one moment and in one file, readable by you only, and is checked by reading all of it before it gets its
 name. Agents and the daemon go on meanwhile. Deleted sessions that are purged are not in it.
-The copy holds the journal: sessions, tasks, plans, memory. It does not hold the config, the token or checkpoints.
+The copy holds the journal (sessions, tasks, plans, memory) and what was attached to messages. It does not hold the config,
+the token or checkpoints.
 
 Examples:
   lanyard backup ~/backups/lanyard-$(date +%F).db

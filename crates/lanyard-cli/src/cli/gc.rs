@@ -66,6 +66,7 @@ fn lines(report: &GcReport, with_ended: bool) -> String {
         ("run folders", format!("{verb} {}", with_size(report.run_folders))),
         ("checkpoints", format!("{verb} {}", report.snapshot_refs.count)),
         ("mcp files", format!("{verb} {}", with_size(report.mcp_files))),
+        ("attachments", format!("{verb} {}", with_size(report.attachments))),
     ]);
     if !report.dry_run {
         rows.push(("outcomes", format!("removed {}", report.outcomes)));
@@ -98,6 +99,7 @@ mod tests {
             run_folders: GcCount { count: 2, bytes: 10_000 },
             snapshot_refs: GcCount { count: 7, bytes: 0 },
             mcp_files: GcCount { count: 600, bytes: 120_000 },
+            attachments: GcCount { count: 1, bytes: 2_048 },
             outcomes: 12,
             journal_before: size(4_096_000),
             journal_after: size(1_024_000),
@@ -109,6 +111,7 @@ mod tests {
             run folders  removed 2 (10 kB)
             checkpoints  removed 7
             mcp files    removed 600 (118 kB)
+            attachments  removed 1 (2 kB)
             outcomes     removed 12
             journal      4000 kB before, 1000 kB now, 0 kB free
             deleted      3 tombstones, 1 not purged yet

@@ -1,7 +1,7 @@
 //! `lanyard inbox`: the messages that wait for their turn.
 
 use lanyard_api::types::{InboxEdit, InboxOrder, InboxPromotion, InboxView, Reason};
-use lanyard_core::session::{Delivery, Promotion, QueuedTurn};
+use lanyard_core::session::{Delivery, Promotion, QueuedTurn, with_labels};
 use lanyard_core::{Outcome, TurnId};
 use serde_json::json;
 
@@ -166,7 +166,7 @@ async fn list(context: &Context, target: &Target) -> Result<(), Failure> {
             ago(now, waiting.at),
             one_line(&waiting.actor.name),
             waiting.client_turn_id.as_deref().map(one_line).unwrap_or_default(),
-            one_line(&waiting.prompt),
+            one_line(&with_labels(&waiting.prompt, &waiting.parts)),
         ]
     };
     let cells: Vec<Vec<String>> = inbox.turns.iter().map(cell).collect();

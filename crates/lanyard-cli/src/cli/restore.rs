@@ -68,7 +68,9 @@ impl Restore {
             context.out.note("nothing was changed");
             return Ok(());
         }
-        let kept = replace(&self.file, &journal).map_err(|(what, error)| {
+        let take =
+            |fresh: &Path| (host.take_attachments)(fresh, &home.attachments()).map_err(io::Error::other);
+        let kept = replace(&self.file, &journal, take).map_err(|(what, error)| {
             Failure::local(
                 "restore_failed",
                 format!("{what}: {error}"),
@@ -110,9 +112,14 @@ fn question(file: &Path, report: &Report, journal: &Path) -> String {
     format!("{instead} {} ({what})?", file.display())
 }
 
-/// Copies the backup beside the journal, moves the journal away, and the copy into its place. Whatever is interrupted, one
+/// Copies the backup beside the journal, takes the attachments out of the copy, moves the journal away, and the copy into
+/// its place. Whatever is interrupted, one
 /// of the two is whole and has a name.
-fn replace(file: &Path, journal: &Path) -> Result<Option<PathBuf>, (String, io::Error)> {
+fn replace(
+    file: &Path,
+    journal: &Path,
+    take_attachments: impl FnOnce(&Path) -> io::Result<u64>,
+) -> Result<Option<PathBuf>, (String, io::Error)> {
     let at = |what: &str, path: &Path| {
         let what = format!("cannot {what} {}", path.display());
         move |error: io::Error| (what, error)
@@ -125,6 +132,8 @@ fn replace(file: &Path, journal: &Path) -> Result<Option<PathBuf>, (String, io::
         to.sync_all()
     };
     copy().map_err(at("write", &fresh))?;
+    // Before its log is in place: what that refers to is there by then.
+    take_attachments(&fresh).map_err(at("take the attachments out of", &fresh))?;
     let kept = journal.exists().then(|| free_name(journal));
     if let Some(kept) = &kept {
         // The write-ahead log first: without it the journal would be taken for whole.
@@ -168,12 +177,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (journal, file) = (folder.path().join("journal.db"), folder.path().join("copy"));
         std::fs::write(&file, "new").unwrap();
-        assert_eq!(replace(&file, &journal).unwrap(), None);
+        assert_eq!(replace(&file, &journal, |_| Ok(0)).unwrap(), None);
         assert_eq!(std::fs::read_to_string(&journal).unwrap(), "new");
         std::fs::write(&journal, "first").unwrap();
         std::fs::write(with_suffix(&journal, "-wal"), "its log").unwrap();
-        let first = replace(&file, &journal).unwrap().unwrap();
-        let second = replace(&file, &journal).unwrap().unwrap();
+        let first = replace(&file, &journal, |_| Ok(0)).unwrap().unwrap();
+        let second = replace(&file, &journal, |_| Ok(0)).unwrap().unwrap();
         assert_ne!(first, second);
         assert_eq!(std::fs::read_to_string(&first).unwrap(), "first");
         assert_eq!(std::fs::read_to_string(with_suffix(&first, "-wal")).unwrap(), "its log");

@@ -8,9 +8,10 @@ use lanyard_client::names::A_SESSION;
 use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
 
+use super::attach_flags::{AttachFlags, upload};
 use super::memory::flags::MemoryFlags;
 use super::sandbox_flags::SandboxFlags;
-use super::target::{folder, new_name, words_or_stdin};
+use super::target::{folder, is_stdin, new_name, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use super::worktree::{WorktreeFlags, create};
 use crate::chosen_agent::chosen;
@@ -36,6 +37,7 @@ Examples:
   lanyard run --worktree \"try another parser\"
   lanyard run --worktree=fix/login --trust --detach \"fix the failing login test\"
   lanyard run --agent demo - < task.md > answer.txt
+  lanyard run \"why does the page look like this?\" -a shot.png
 
 ";
 
@@ -44,8 +46,10 @@ Examples:
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
 pub(super) struct RunArgs {
     /// Message to the agent, quoted or not; `-` reads it from stdin
-    #[arg(required = true)]
+    #[arg(required_unless_present = "attach")]
     prompt: Vec<String>,
+    #[command(flatten)]
+    attach: AttachFlags,
     /// The agent, as `lanyard agents` lists them [default: the config's default, or its only agent]
     #[arg(long)]
     agent: Option<String>,
@@ -74,6 +78,7 @@ pub(super) struct RunArgs {
 
 impl RunArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let read = self.attach.read(is_stdin(&self.prompt))?;
         let prompt = words_or_stdin(&self.prompt)?;
         let workspace = folder(self.cwd, "--cwd")?;
         let mut client = context.client().await?;
@@ -81,6 +86,8 @@ impl RunArgs {
         let agent = chosen(&list, self.agent.as_deref())?;
         let first = prompt.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_default();
         let title = self.title.unwrap_or_else(|| fit(&first, TITLE_COLUMNS));
+        // Before the session is made: an attachment that is refused leaves none.
+        let parts = upload(&mut client, read).await?;
         let worktree = self.tree.wanted(context, &mut client, Some(&workspace)).await?;
         let new = NewSession {
             worktree,
@@ -97,7 +104,7 @@ impl RunArgs {
         };
         let made = create(context, &mut client, Some("session"), &new).await?;
         let id = made.session.to_string();
-        let turn = NewTurn { prompt, ..NewTurn::default() };
+        let turn = NewTurn { prompt, parts, ..NewTurn::default() };
         let route = Route::to(&["sessions", &id, "turns"]);
         let mut started: Outcome = client.post_part("turn", &route, &turn).await?;
         // The session was made for this turn and has no older conversation.

@@ -50,6 +50,9 @@ pub(super) struct ScriptedAgent {
     /// Read everything and never answer
     #[arg(long)]
     silent: bool,
+    /// Take images and the content of files in prompts
+    #[arg(long)]
+    images: bool,
     /// After a cancel while idle, answer the next prompt as cancelled
     #[arg(long)]
     idle_cancel_poisons: bool,
@@ -81,6 +84,7 @@ impl ScriptedAgent {
             ignore_term: self.ignore_term,
             bad_handshake: self.bad_handshake,
             silent: self.silent,
+            images: self.images,
             idle_cancel_poisons: self.idle_cancel_poisons,
             cancel_waits_for_permission: self.cancel_waits_for_permission,
             otherwise: self.otherwise,

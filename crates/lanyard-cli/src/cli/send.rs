@@ -4,8 +4,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lanyard_api::types::{NewTurn, TurnReceipt};
 use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
 
+use super::attach_flags::{AttachFlags, upload};
 use super::memory::flags::MemoryFlags;
-use super::target::{Target, words_or_stdin};
+use super::target::{Target, is_stdin, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -30,6 +31,7 @@ message is refused. With --resume Lanyard takes the conversation over, by the ag
 Examples:
   lanyard send fix-login \"now the other test\"
   lanyard send fix-login - < task.md
+  lanyard send fix-login \"it looks like this now\" -a shot.png
   lanyard send fix-login --detach \"go on\"
   lanyard send fix-login --when next \"then update the changelog\"
   lanyard send fix-login --when now \"use the staging key\"
@@ -45,8 +47,10 @@ pub(super) struct Send {
     #[command(flatten)]
     target: Target,
     /// Message to the agent, quoted or not; `-` reads it from stdin
-    #[arg(required = true)]
+    #[arg(required_unless_present = "attach")]
     prompt: Vec<String>,
+    #[command(flatten)]
+    attach: AttachFlags,
     /// Do not wait: print the turn's id
     #[arg(long, short)]
     detach: bool,
@@ -92,8 +96,11 @@ pub(super) fn when_name(delivery: Delivery) -> &'static str {
 
 impl Send {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let read = self.attach.read(is_stdin(&self.prompt))?;
+        let mut client = context.client().await?;
         let turn = NewTurn {
             prompt: words_or_stdin(&self.prompt)?,
+            parts: upload(&mut client, read).await?,
             client_turn_id: self.client_turn_id,
             delivery: self.when.filter(|when| *when != Delivery::Reject),
             again: self.again,
@@ -101,6 +108,7 @@ impl Send {
             memory: self.memory.ask(),
             resume: self.resume,
         };
+        drop(client);
         post(context, &self.target, &turn, self.detach).await
     }
 }

@@ -104,6 +104,11 @@ fn at_home(path: PathBuf) -> PathBuf {
     }
 }
 
+/// Whether these words stand for all of stdin.
+pub(super) fn is_stdin(words: &[String]) -> bool {
+    words.len() == 1 && words[0] == "-"
+}
+
 /// Text in one or several words, as it was typed with or without quotes; all of stdin for `-` alone.
 pub(super) fn words_or_stdin(words: &[String]) -> Result<String, Failure> {
     text_or_stdin(words.join(" "))

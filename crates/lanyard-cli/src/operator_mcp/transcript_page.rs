@@ -1,5 +1,6 @@
 //! A page of a session's log for an assistant: short lines of what was said and done, bounded in size.
 
+use lanyard_core::session::{PromptPart, with_labels};
 use serde_json::{Value, json};
 
 use crate::render::event;
@@ -29,8 +30,8 @@ pub(super) fn page(events: &[Value], head: u64) -> Value {
 fn told(raw: &Value) -> Value {
     let (kind, data) = (raw["type"].as_str().unwrap_or_default(), &raw["data"]);
     let text = match kind {
-        "message" | "thought" => bounded(data["text"].as_str().unwrap_or_default()),
-        "turn.started" => bounded(data["prompt"].as_str().unwrap_or_default()),
+        "message" | "thought" => bounded(&with_parts(&data["text"], &data["parts"])),
+        "turn.started" => bounded(&with_parts(&data["prompt"], &data["parts"])),
         "tool.called" => {
             bounded(&format!("{} {}", data["tool"].as_str().unwrap_or_default(), data["arguments"]))
         }
@@ -46,6 +47,12 @@ fn told(raw: &Value) -> Value {
         }
     }
     item
+}
+
+/// A text with what is attached to it.
+fn with_parts(text: &Value, parts: &Value) -> String {
+    let parts: Vec<PromptPart> = serde_json::from_value(parts.clone()).unwrap_or_default();
+    with_labels(text.as_str().unwrap_or_default(), &parts)
 }
 
 /// The words of a tool's result.

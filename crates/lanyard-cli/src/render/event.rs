@@ -4,7 +4,7 @@ use lanyard_core::session::{
     AskReason, ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy,
     Ending, Envelope, Event, GateEvent, Hands, Import, InboxEvent, Limit, Opening, Pen, PlanEntryState,
     Receipt, ReleaseReason, ReviewEvent, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind,
-    StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
+    StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent, with_labels,
 };
 use lanyard_core::text::dollars;
 use lanyard_core::{ActorKind, Timestamp};
@@ -153,7 +153,7 @@ fn handed(from: &Hands, to: &Hands) -> String {
 
 fn turn(event: &TurnEvent) -> String {
     match event {
-        TurnEvent::Started { prompt, opening, anchors, queued, .. } => {
+        TurnEvent::Started { prompt, parts, opening, anchors, queued, .. } => {
             let returned = match opening {
                 Opening::Returned { after_ms } => format!("back after {}", span(*after_ms)),
                 Opening::New | Opening::Continued => String::new(),
@@ -164,7 +164,7 @@ fn turn(event: &TurnEvent) -> String {
                 format!("with {}", count(anchors.len(), "anchor"))
             };
             let waited = if *queued { "from the inbox" } else { "" };
-            words([quoted(prompt), waited.to_owned(), returned, told])
+            words([quoted(&with_labels(prompt, parts)), waited.to_owned(), returned, told])
         }
         TurnEvent::CancelRequested { reason, forced, .. } => {
             because(if *forced { "again, not waiting for the agent" } else { "" }, reason.as_ref())
@@ -207,7 +207,9 @@ pub(crate) fn limit_wait(limit: &Limit, until: Option<Timestamp>, asks: Option<A
 
 fn inbox(event: &InboxEvent) -> String {
     match event {
-        InboxEvent::Queued { prompt, delivery, .. } => words([quoted(prompt), delivery.as_str().to_owned()]),
+        InboxEvent::Queued { prompt, parts, delivery, .. } => {
+            words([quoted(&with_labels(prompt, parts)), delivery.as_str().to_owned()])
+        }
         InboxEvent::Edited { prompt, delivery, .. } => {
             let delivery = delivery.map(|delivery| delivery.as_str().to_owned());
             words([prompt.as_deref().map(quoted).unwrap_or_default(), delivery.unwrap_or_default()])

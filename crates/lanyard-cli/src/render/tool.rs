@@ -2,6 +2,7 @@
 //! changes of files. Each agent has a form of its own for all of these.
 
 use lanyard_core::Timestamp;
+use lanyard_core::session::block_part;
 use lanyard_core::text::telling;
 use serde_json::Value;
 
@@ -266,6 +267,9 @@ pub(crate) fn blocks(content: &Value) -> Vec<ResultBlock> {
         // A command of Codex: what it wrote, and how it ended where that was badly.
         Value::Object(fields) if fields.contains_key("exit_code") => command(content),
         Value::Object(fields) => {
+            if let Some(part) = block_part(content) {
+                return vec![ResultBlock::Text(part.label())];
+            }
             let text = |name: &str| content[name].as_str().map(str::to_owned);
             if let (Some("diff"), Some(path), Some(new)) =
                 (content["type"].as_str(), text("path"), text("newText"))

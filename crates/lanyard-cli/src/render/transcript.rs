@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use lanyard_core::session::{
     ChangeEvent, Ending, Envelope, Event, GateEvent, InboxEvent, InterruptCause, MessageBreaks,
-    PlanEntryState, Role, RunEvent, TranscriptEvent, TurnEvent, TurnOutcome,
+    PlanEntryState, Role, RunEvent, TranscriptEvent, TurnEvent, TurnOutcome, with_labels,
 };
 use lanyard_core::{GateId, Timestamp, TurnId};
 use serde::Deserialize;
@@ -123,16 +123,23 @@ impl Transcriber {
 
     fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp, begins: bool) -> Option<TranscriptItem> {
         Some(match event {
-            TranscriptEvent::Message { role: Role::Agent, text, message_id } => TranscriptItem::Words {
-                who: self.agent.clone().unwrap_or_else(|| "agent".to_owned()),
-                text: text.clone(),
-                message_id: message_id.clone(),
-                begins,
-            },
+            TranscriptEvent::Message { role: Role::Agent, text, message_id, parts } => {
+                TranscriptItem::Words {
+                    who: self.agent.clone().unwrap_or_else(|| "agent".to_owned()),
+                    text: if begins || parts.is_empty() {
+                        with_labels(text, parts)
+                    } else {
+                        format!("\n{}\n", with_labels(text, parts))
+                    },
+                    message_id: message_id.clone(),
+                    begins,
+                }
+            }
             // The turn has told its prompt. Agents that Lanyard does not drive have messages without a turn.
             TranscriptEvent::Message { role: Role::User, .. } if self.began.is_some() => return None,
-            TranscriptEvent::Message { role: Role::User, text, .. } => {
-                TranscriptItem::Prompt { from: "user".to_owned(), text: text.clone(), steered: false }
+            TranscriptEvent::Message { role: Role::User, text, parts, .. } => {
+                let text = with_labels(text, parts);
+                TranscriptItem::Prompt { from: "user".to_owned(), text, steered: false }
             }
             TranscriptEvent::Thought { text } => TranscriptItem::Thought(text.clone()),
             TranscriptEvent::ToolCalled { call, tool, arguments } => {
@@ -169,10 +176,10 @@ impl Transcriber {
 
     fn turn(&mut self, event: &TurnEvent, at: Timestamp, who: &str) -> Option<TranscriptItem> {
         match event {
-            TurnEvent::Started { turn, prompt, .. } => {
+            TurnEvent::Started { turn, prompt, parts, .. } => {
                 self.began = Some(at);
                 let from = self.queued.remove(turn).map_or_else(|| who.to_owned(), |(from, _)| from);
-                Some(TranscriptItem::Prompt { from, text: prompt.clone(), steered: false })
+                Some(TranscriptItem::Prompt { from, text: with_labels(prompt, parts), steered: false })
             }
             TurnEvent::CancelRequested { forced: true, .. } => {
                 Some(TranscriptItem::Loud("cancelled again, not waiting for the agent".to_owned()))
@@ -195,11 +202,12 @@ impl Transcriber {
 
     fn inbox(&mut self, event: &InboxEvent, who: &str) -> Option<TranscriptItem> {
         match event {
-            InboxEvent::Queued { turn, prompt, .. } => {
+            InboxEvent::Queued { turn, prompt, parts, .. } => {
+                let prompt = with_labels(prompt, parts);
                 if self.queued.len() < QUEUED_MAX {
                     self.queued.insert(*turn, (who.to_owned(), prompt.clone()));
                 }
-                let prompt = fit(&quoted(prompt), QUEUED_COLUMNS);
+                let prompt = fit(&quoted(&prompt), QUEUED_COLUMNS);
                 return Some(TranscriptItem::Note(format!("queued by {who}: {prompt}")));
             }
             InboxEvent::Edited { turn, prompt: Some(prompt), .. } => {

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, CancelNotification, ClientCapabilities, Error, Implementation, InitializeRequest,
-    InitializeResponse, McpCapabilities, McpServer, PromptRequest, PromptResponse, RequestId,
-    SessionCapabilities, SessionCloseCapabilities, SessionForkCapabilities, SessionId,
+    InitializeResponse, McpCapabilities, McpServer, PromptCapabilities, PromptRequest, PromptResponse,
+    RequestId, SessionCapabilities, SessionCloseCapabilities, SessionForkCapabilities, SessionId,
     SessionListCapabilities, SessionResumeCapabilities, StopReason,
 };
 use serde::Serialize;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::inbox::Inbox;
 use super::state::{History, Store};
 use super::wire::{Incoming, Wire};
-use super::{BadHandshake, Options, turn};
+use super::{BadHandshake, Options, parts, turn};
 
 #[derive(Debug)]
 pub(super) struct Agent {
@@ -64,6 +64,8 @@ pub(super) struct Memory {
     pub(super) history: History,
     /// What the conversation has cost since the process began.
     pub(super) cents: u32,
+    /// What the last prompt consisted of.
+    pub(super) parts: String,
 }
 
 impl Session {
@@ -153,6 +155,9 @@ impl Agent {
         let can = AgentCapabilities::new()
             .load_session(!self.options.no_load)
             .mcp_capabilities(McpCapabilities::new().http(true))
+            .prompt_capabilities(
+                PromptCapabilities::new().image(self.options.images).embedded_context(self.options.images),
+            )
             .session_capabilities(self.session_capabilities());
         self.reply(id, params, |request: InitializeRequest| {
             *self.client.lock() = request.client_capabilities;
@@ -183,6 +188,7 @@ impl Agent {
             Err(error) => self.wire.answer(id, Err::<Value, Error>(error)),
             Ok((_, _, None)) => self.wire.answer(id, Ok(PromptResponse::new(StopReason::Cancelled))),
             Ok((request, session, Some(inbox))) => {
+                session.memory.lock().parts = parts::told(&request.prompt);
                 turn::start(Arc::clone(self), session, inbox, id, turn::text_of(&request.prompt));
             }
         }

@@ -93,6 +93,12 @@ pub(super) enum Step {
     Repeat(u64, Box<Step>),
     Stop(StopReason),
     Recall,
+    /// Says what the prompt consists of.
+    Parts,
+    /// An image in a message, from a file.
+    Image(String),
+    /// An image as the result of a tool.
+    ToolImage(String),
     Wrong(Misdeed),
 }
 
@@ -181,6 +187,9 @@ fn words(name: &str, rest: &str) -> Result<Option<Step>, String> {
         "/touch" => Step::Touch(needed(rest, "a path")?.to_owned()),
         "/stop" => Step::Stop(stop_reason(rest)?),
         "/recall" => Step::Recall,
+        "/parts" => Step::Parts,
+        "/image" => Step::Image(needed(rest, "a path")?.to_owned()),
+        "/tool-image" => Step::ToolImage(needed(rest, "a path")?.to_owned()),
         "/join" => Step::Join,
         _ => return Ok(None),
     };

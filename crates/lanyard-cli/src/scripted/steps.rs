@@ -44,6 +44,12 @@ impl Turn {
             Step::Mcp { server, tool, input } => self.call_mcp(server, tool, input)?,
             Step::Spawn { name, prompt, steps } => self.spawn(name, prompt, steps)?,
             Step::Join => self.join()?,
+            Step::Parts => {
+                let told = self.session.memory.lock().parts.clone();
+                self.say_chunk(&told);
+            }
+            Step::Image(path) => self.show_image(path),
+            Step::ToolImage(path) => self.return_image(path),
             Step::Compact { before, after } => self.compact(*before, *after),
             Step::Usage { input, output, context } => self.count(*input, *output, *context),
             Step::Cost(cents) => self.cost(*cents),

@@ -137,6 +137,7 @@ mod tests {
             turn: TurnId::from_u128(1),
             client_turn_id: None,
             prompt: prompt.to_owned(),
+            parts: Vec::new(),
             prompt_hash: String::new(),
             opening: Opening::New,
             anchors: Vec::new(),
@@ -150,7 +151,13 @@ mod tests {
     }
 
     fn said(text: &str) -> Event {
-        TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id: None }.into()
+        TranscriptEvent::Message {
+            role: Role::Agent,
+            text: text.to_owned(),
+            message_id: None,
+            parts: Vec::new(),
+        }
+        .into()
     }
 
     fn file(path: &str) -> Event {

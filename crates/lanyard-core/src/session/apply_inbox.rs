@@ -9,13 +9,14 @@ impl Session {
     pub(super) fn inbox(&mut self, event: &InboxEvent, envelope: &Envelope) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            InboxEvent::Queued { turn, client_turn_id, prompt, delivery, note, memory, .. } => {
+            InboxEvent::Queued { turn, client_turn_id, prompt, parts, delivery, note, memory, .. } => {
                 let new = self.waiting(*turn).is_none();
                 let at = place(&self.inbox, *delivery);
                 let waiting = QueuedTurn {
                     turn: *turn,
                     client_turn_id: client_turn_id.clone(),
                     prompt: prompt.clone(),
+                    parts: parts.clone(),
                     delivery: *delivery,
                     actor: envelope.actor.clone(),
                     at: envelope.at,

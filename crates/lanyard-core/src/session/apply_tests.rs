@@ -1210,8 +1210,12 @@ mod the_wire {
             "\u{fffd}\u{10ffff}",
             "a\r\nb",
         ] {
-            let envelope =
-                enclosed(TranscriptEvent::Message { role: Role::Agent, text: text.into(), message_id: None });
+            let envelope = enclosed(TranscriptEvent::Message {
+                role: Role::Agent,
+                text: text.into(),
+                message_id: None,
+                parts: Vec::new(),
+            });
             let json = serde_json::to_string(&envelope).unwrap();
             assert!(!json.contains('\n'));
             assert_eq!(serde_json::from_str::<Envelope>(&json).unwrap(), envelope);
@@ -1597,6 +1601,7 @@ fn inbox_samples() -> Vec<Event> {
             turn,
             client_turn_id: Some("mine".into()),
             prompt: "go".into(),
+            parts: Vec::new(),
             prompt_hash: "00".into(),
             delivery: Delivery::Steer,
             note,
@@ -1644,11 +1649,12 @@ fn limit_sample() -> Event {
     .into()
 }
 
-fn work_samples() -> Vec<Event> {
-    let started = TurnEvent::Started {
+fn started_sample() -> Event {
+    TurnEvent::Started {
         turn: turn_id(1),
         client_turn_id: Some("mine".into()),
         prompt: "go".into(),
+        parts: Vec::new(),
         prompt_hash: "00".into(),
         opening: Opening::Returned { after_ms: 5 },
         anchors: vec!["a".into()],
@@ -1657,9 +1663,13 @@ fn work_samples() -> Vec<Event> {
         queued: true,
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
-    };
+    }
+    .into()
+}
+
+fn work_samples() -> Vec<Event> {
     vec![
-        started.into(),
+        started_sample(),
         TurnEvent::CancelRequested { turn: turn_id(1), reason: Some("r".into()), forced: true }.into(),
         limit_sample(),
         TurnEvent::Continued { turn: turn_id(1), leg: turn_id(2), asked: true }.into(),
@@ -1677,7 +1687,8 @@ fn work_samples() -> Vec<Event> {
         ContextEvent::IssueSeen { hash: "h".into(), score: Some(0.1) }.into(),
         ContextEvent::ErrorSeen { hash: "h".into(), text: Some("no space left".into()) }.into(),
         ContextEvent::Stalled { kind: StallKind::Issue, hash: "h".into(), repeats: 3 }.into(),
-        TranscriptEvent::Message { role: Role::User, text: "hi".into(), message_id: None }.into(),
+        TranscriptEvent::Message { role: Role::User, text: "hi".into(), message_id: None, parts: Vec::new() }
+            .into(),
         TranscriptEvent::Thought { text: "hm".into() }.into(),
         TranscriptEvent::ToolCalled {
             call: "c".into(),

@@ -18,14 +18,19 @@ use crate::session::guidance::{self, Note, NoteKind, NoteStatus};
 use crate::session::inbox::Delivery;
 use crate::session::limit;
 use crate::session::operator::{self, calls_for_review};
+use crate::session::part::{PromptPart, message_hash};
 use crate::session::record::{ActiveTurn, IMPORTED, Session};
 use crate::session::refusal::Refusal;
 use crate::session::run::{Continuity, ResumeWay, RunEvent};
+use crate::session::sayable::sayable;
 use crate::session::state::State;
 use crate::session::stop::{StopLevel, StopScope};
 use crate::session::{review, writer};
-use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash, cut};
+use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, cut};
 use crate::time::Timestamp;
+
+/// A message: the client's name for it, its text, and what is attached.
+pub(super) type TurnWords<'a> = (Option<&'a str>, &'a str, &'a [PromptPart]);
 
 /// Aliases one session may have.
 pub(super) const ALIASES_MAX: usize = 16;
@@ -45,7 +50,8 @@ pub fn decide(
             log_has_room(session, &rules.limits)?;
             alive(session)?;
             takes_over(session, false)?;
-            start_turn(session, *turn, client_turn_id.as_deref(), prompt, (Delivery::Reject, None), now)
+            let words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
+            start_turn(session, *turn, words, (Delivery::Reject, None), now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
         Command::Inbox(command) => decide_inbox(session, command, now, rules),
@@ -90,8 +96,7 @@ pub fn decide(
 pub(super) fn start_turn(
     session: &Session,
     turn: TurnId,
-    client_turn_id: Option<&str>,
-    prompt: &str,
+    (client_turn_id, prompt, parts): TurnWords<'_>,
     (delivery, memory): (Delivery, Option<&MemoryAsk>),
     now: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
@@ -101,7 +106,7 @@ pub(super) fn start_turn(
         return Err(Refusal::Archived);
     }
     unhindered(session)?;
-    body("prompt", prompt)?;
+    sayable(prompt, parts)?;
     optional_name("client_turn_id", client_turn_id)?;
     // A message that waits is started from the inbox, never beside it.
     if session.waiting(turn).is_some() {
@@ -109,7 +114,7 @@ pub(super) fn start_turn(
     }
     let opening = resting_opening(session, now);
     let memory = turn_memory(session, memory)?;
-    Ok(vec![begin(session, turn, (client_turn_id, prompt), opening, (delivery, None), memory)])
+    Ok(vec![begin(session, turn, (client_turn_id, prompt, parts), opening, (delivery, None), memory)])
 }
 
 /// Refuses work for a session whose log is full. Its content is kept, and the session can be read, forked, ended and
@@ -147,7 +152,7 @@ pub(super) fn resting_opening(session: &Session, now: Timestamp) -> Opening {
 pub(super) fn begin(
     session: &Session,
     turn: TurnId,
-    (client_turn_id, prompt): (Option<&str>, &str),
+    (client_turn_id, prompt, parts): TurnWords<'_>,
     opening: Opening,
     (delivery, by): (Delivery, Option<Actor>),
     memory: MemoryPolicy,
@@ -164,7 +169,8 @@ pub(super) fn begin(
         turn,
         client_turn_id: client_turn_id.map(str::to_owned),
         prompt: prompt.to_owned(),
-        prompt_hash: content_hash(prompt.as_bytes()),
+        parts: parts.to_vec(),
+        prompt_hash: message_hash(prompt, parts),
         opening,
         anchors,
         governance,

@@ -4,8 +4,7 @@
 use crate::id::{NoteId, TurnId};
 use crate::policy::{Limits, Rules};
 use crate::session::decide::{
-    alive, begin, body, exists, log_has_room, optional_name, resting_opening, start_turn, turn_memory,
-    unhindered,
+    alive, begin, exists, log_has_room, optional_name, resting_opening, start_turn, turn_memory, unhindered,
 };
 use crate::session::driven::{DrivenBy, takes_over};
 use crate::session::event::{ChangeEvent, ControlEvent, Event, InboxEvent, Opening, Settled, TurnEvent};
@@ -13,10 +12,11 @@ use crate::session::guidance::{NoteKind, NoteStatus};
 use crate::session::inbox::{
     Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn,
 };
+use crate::session::part::{PromptPart, message_hash};
 use crate::session::record::Session;
 use crate::session::refusal::Refusal;
 use crate::session::review::{self, ReviewEvent};
-use crate::text::content_hash;
+use crate::textsession::sayable::sayable;
 use crate::time::Timestamp;
 
 /// Why a turn was cancelled that a message takes the place of.
@@ -61,6 +61,8 @@ fn send(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
+    let Message { turn, note, client_turn_id, prompt, parts, delivery, memory, take_over } = message;
+    let client = client_turn_id.as_deref();
     // Told twice, it is one message, also when its turn has begun.
     let runs = session.turn.as_ref().is_some_and(|active| active.id == message.turn);
     if runs || session.waiting(message.turn).is_some() {
@@ -92,7 +94,7 @@ fn admit(
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);
     if !waits {
-        let started = start_turn(session, *turn, client, prompt, (*delivery, memory.as_ref()), now)?;
+        let started = start_turn(session, *turn, (client, prompt, parts), (*delivery, memory.as_ref()), now)?;
         let driven = taken.then(|| ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
         return Ok(driven.into_iter().chain(started).collect());
     }
@@ -102,17 +104,18 @@ fn admit(
     if session.is_stopping() {
         return Err(Refusal::Stopping);
     }
-    body("prompt", prompt)?;
+    sayable(prompt, parts)?;
     optional_name("client_turn_id", client)?;
     room(session, 1, prompt.len(), limits)?;
     turn_memory(session, memory.as_ref())?;
-    let steers = *delivery == Delivery::Steer && takes_words(session, *note);
+    let steers = *delivery == Delivery::Steer && takes_words(session, *note, parts);
     let mut events: Vec<Event> = vec![
         InboxEvent::Queued {
             turn: *turn,
             client_turn_id: client_turn_id.clone(),
             prompt: prompt.to_owned(),
-            prompt_hash: content_hash(prompt.as_bytes()),
+            parts: parts.clone(),
+            prompt_hash: message_hash(prompt, parts),
             delivery: *delivery,
             note: steers.then_some(*note),
             memory: memory.clone(),
@@ -140,9 +143,16 @@ fn room(session: &Session, more: usize, bytes: usize, limits: &Limits) -> Result
 }
 
 /// Whether words may still go into the running turn, under an id that no others have; otherwise they wait for their own.
-fn takes_words(session: &Session, note: NoteId) -> bool {
+/// What is attached goes only with a prompt or by the agent's own way into a running turn: the answer of a tool call
+/// carries text alone.
+fn takes_words(session: &Session, note: NoteId, parts: &[PromptPart]) -> bool {
     let open = session.turn.as_ref().is_some_and(|turn| !turn.cancel_requested);
-    open && session.guidance.iter().chain(&session.guidance_settled).all(|held| held.id != note)
+    let carries = parts.is_empty() || steers_natively(session);
+    open && carries && session.guidance.iter().chain(&session.guidance_settled).all(|held| held.id != note)
+}
+
+fn steers_natively(session: &Session) -> bool {
+    session.live_run().is_some_and(|run| run.capabilities.steer)
 }
 
 fn steering(note: NoteId, text: &str) -> Event {
@@ -206,7 +216,7 @@ fn edit(
         return Err(Refusal::DeliveryWaits);
     }
     if let Some(prompt) = prompt {
-        body("prompt", prompt)?;
+        sayable(prompt, &waiting.parts)?;
         let others = session.inbox_bytes() - waiting.prompt.len();
         if others + prompt.len() > limits.inbox_bytes {
             return Err(Refusal::InboxFull { max: limits.inbox_bytes, unit: "bytes" });
@@ -226,21 +236,21 @@ fn edit(
         let edited = InboxEvent::Edited {
             turn,
             prompt: prompt.map(str::to_owned),
-            prompt_hash: prompt.map(|prompt| content_hash(prompt.as_bytes())),
+            prompt_hash: prompt.map(|prompt| message_hash(prompt, &waiting.parts)),
             delivery,
             note: None,
         };
         return Ok([edited.into(), start_now(session, &waiting, now)?].into());
     }
     let steers = wanted == Delivery::Steer
-        && takes_words(session, note)
+        && takes_words(session, note, &waiting.parts)
         && (waiting.note.is_some() || delivery.is_some());
     let mut events: Vec<Event> = recall(session, waiting).into_iter().collect();
     events.push(
         InboxEvent::Edited {
             turn,
             prompt: prompt.map(str::to_owned),
-            prompt_hash: prompt.map(|prompt| content_hash(prompt.as_bytes())),
+            prompt_hash: prompt.map(|prompt| message_hash(prompt, &waiting.parts)),
             delivery,
             note: steers.then_some(note),
         }
@@ -290,7 +300,7 @@ fn promote(
         }
         Promotion::Steer if waiting.note.is_some() => Ok(Vec::new()),
         Promotion::Steer => {
-            let note = takes_words(session, note).then_some(note);
+            let note = takes_words(session, note, &waiting.parts).then_some(note);
             let promoted: Event = InboxEvent::Promoted { turn, to, note }.into();
             let words = note.map(|note| steering(note, &waiting.prompt));
             Ok([promoted].into_iter().chain(words).collect())
@@ -336,7 +346,14 @@ fn start(session: &Session, waiting: &QueuedTurn, opening: Opening) -> Event {
     let held = &session.policy.memory;
     let asked = waiting.memory.as_ref().and_then(|ask| ask.onto(held).ok());
     let memory = asked.map_or_else(|| held.clone(), |asked| asked.under(held));
-    begin(session, waiting.turn, (client, &waiting.prompt), opening, (waiting.delivery, by), memory)
+    begin(
+        session,
+        waiting.turn,
+        (client, &waiting.prompt, &waiting.parts),
+        opening,
+        (waiting.delivery, by),
+        memory,
+    )
 }
 
 /// The end of a turn, as it concerns the messages behind it.

@@ -46,6 +46,7 @@ mod inbox;
 mod interruption;
 mod linking;
 mod memory;
+mod parts;
 mod refusals;
 mod resuming;
 mod run_ends;

@@ -18,6 +18,7 @@ use crate::session::gate::GateEvent;
 use crate::session::governance::Language;
 use crate::session::inbox::Delivery;
 use crate::session::limit::{AskReason, Limit};
+use crate::session::part::PromptPart;
 use crate::session::record::{Policy, is_default};
 use crate::session::review::ReviewEvent;
 use crate::session::run::{Continuity, Receipt, RunEvent};
@@ -173,6 +174,9 @@ pub enum TurnEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client_turn_id: Option<String>,
         prompt: String,
+        /// What is attached to it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<PromptPart>,
         prompt_hash: String,
         opening: Opening,
         /// Anchors the agent does not have, to be told with this prompt: all of them when a conversation opens, after
@@ -335,6 +339,9 @@ pub enum TranscriptEvent {
         /// begins a new paragraph. Absent where the agent's protocol has no such id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
+        /// Images and files in the place of the text or behind it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<PromptPart>,
     },
     #[serde(rename = "thought")]
     Thought { text: String },

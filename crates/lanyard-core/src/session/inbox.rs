@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::Actor;
 use crate::id::{NoteId, TurnId};
 use crate::memory::MemoryAsk;
+use crate::session::part::PromptPart;
 use crate::session::record::Session;
 use crate::session::review::PlacedComment;
 use crate::session::stop::StopScope;
@@ -108,6 +109,9 @@ pub struct QueuedTurn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_turn_id: Option<String>,
     pub prompt: String,
+    /// What is attached to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PromptPart>,
     pub delivery: Delivery,
     /// The sender.
     pub actor: Actor,
@@ -127,6 +131,7 @@ pub struct Message {
     pub note: NoteId,
     pub client_turn_id: Option<String>,
     pub prompt: String,
+    pub parts: Vec<PromptPart>,
     pub delivery: Delivery,
     /// The memory policy of its turn; the session's when absent.
     pub memory: Option<MemoryAsk>,

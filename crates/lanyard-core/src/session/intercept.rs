@@ -4,7 +4,7 @@
 use crate::id::NoteId;
 use crate::policy::{Rules, StopRules};
 use crate::session::calls::{Call, Channel, Directive, Lead, Passage, Returned, Told};
-use crate::session::decide_inbox::steered;
+use crate::session::decide_inbox::{steered, steered_by};
 use crate::session::event::{ControlEvent, Event, Settled, TranscriptEvent};
 use crate::session::guidance::{Note, NoteStatus};
 use crate::session::limit;
@@ -257,7 +257,12 @@ fn expired(session: &Session, now: Timestamp, rules: &Rules) -> Vec<Event> {
 
 fn deliverable<'a>(session: &'a Session, now: Timestamp, rules: &'a Rules) -> impl Iterator<Item = &'a Note> {
     let pending = session.guidance.iter().filter(|note| note.status == NoteStatus::Pending);
-    pending.filter(move |note| !is_expired(note, now, rules))
+    pending.filter(move |note| !is_expired(note, now, rules) && !has_parts(session, note))
+}
+
+/// Whether the note is a message with something attached, which no answer of a tool call can carry.
+fn has_parts(session: &Session, note: &Note) -> bool {
+    steered_by(session, note.id).is_some_and(|waiting| !waiting.parts.is_empty())
 }
 
 fn told(note: &Note) -> Told {

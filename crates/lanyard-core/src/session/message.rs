@@ -59,7 +59,7 @@ mod tests {
 
     fn said(role: Role, id: &str) -> Event {
         let message_id = (!id.is_empty()).then(|| id.to_owned());
-        TranscriptEvent::Message { role, text: "words".to_owned(), message_id }.into()
+        TranscriptEvent::Message { role, text: "words".to_owned(), message_id, parts: Vec::new() }.into()
     }
 
     fn agent(id: &str) -> Event {

@@ -16,6 +16,7 @@ use crate::session::observe_run::{
     snapshot, tools_missing,
 };
 use crate::session::operator::calls_for_review;
+use crate::session::part::PromptPart;
 use crate::session::record::{ActiveTurn, REFUSED_IN_ROW_MAX, Session};
 use crate::session::run::Receipt;
 use crate::session::signal::Signal;
@@ -42,7 +43,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } => snapshot(session, signal),
         Signal::RolledBack { .. } => snapshot(session, signal),
         _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
-        Signal::Said { role, text, message_id } => vec![said(*role, text, message_id.as_deref())],
+        Signal::Said { role, text, message_id: id, parts } => vec![said(*role, text, id.as_deref(), parts)],
         Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
         Signal::ToolCalled { call, tool, arguments } => tool_called(session, call, tool, arguments),
         Signal::ToolReturned { call, is_error, content } => {
@@ -209,9 +210,9 @@ fn heard(session: &Session, outcome: TurnOutcome) -> Vec<Event> {
     vec![ControlEvent::GuidanceSettled { notes, how: Settled::Acknowledged }.into()]
 }
 
-fn said(role: Role, text: &str, message_id: Option<&str>) -> Event {
+fn said(role: Role, text: &str, message_id: Option<&str>, parts: &[PromptPart]) -> Event {
     let message_id = message_id.map(|id| cut(id, NAME_CHARS_MAX).0.to_owned());
-    TranscriptEvent::Message { role, text: text.to_owned(), message_id }.into()
+    TranscriptEvent::Message { role, text: text.to_owned(), message_id, parts: parts.to_vec() }.into()
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {

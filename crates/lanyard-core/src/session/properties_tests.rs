@@ -1,11 +1,12 @@
 //! What holds for every session, whatever is thrown at it. `Given::put` itself panics when a decision makes an event
 //! that does not apply, so each run here checks that too.
 
+use crate::attachment::AttachmentId;
 use crate::session::testing::{START_MS, begins, complies, ends};
 use crate::session::testing::{comment_id, draft_of, send_review};
 use crate::session::{
-    Compliance, Delivery, DraftComment, InboxChange, InboxCommand, LineSpan, Message, Promotion,
-    ReviewCommand, StopScope,
+    AttachedContent, Compliance, Delivery, DraftComment, InboxChange, InboxCommand, LineSpan, Message,
+    PARTS_BYTES_MAX, Promotion, PromptPart, ReviewCommand, StopScope,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -749,7 +750,7 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
     // JSON has finite numbers only.
     let score = any::<f64>().prop_map(|score| score.is_finite().then_some(score));
     prop_oneof![
-        2 => (role, text.clone()).prop_map(|(role, text)| Signal::Said { role, text, message_id: None }),
+        2 => (role, text.clone()).prop_map(|(role, text)| Signal::Said { role, text, message_id: None, parts: Vec::new() }),
         1 => text.clone().prop_map(|text| Signal::Thought { text }),
         4 => (text.clone(), tool(text.clone()), json_value()).prop_map(|(call, tool, arguments)| {
             Signal::ToolCalled { call, tool, arguments }
@@ -962,6 +963,22 @@ fn review_command(text: BoxedStrategy<String>) -> impl Strategy<Value = ReviewCo
     ]
 }
 
+/// Something attached now and then.
+fn any_parts() -> impl Strategy<Value = Vec<PromptPart>> {
+    let attached = |seed: u8| AttachedContent {
+        id: AttachmentId::of(&[seed]),
+        media_type: "image/png".to_owned(),
+        bytes: u64::from(seed) * (PARTS_BYTES_MAX / 2),
+        name: None,
+    };
+    let part = prop_oneof![
+        any::<u8>().prop_map(move |seed| PromptPart::Image(attached(seed % 4))),
+        any::<u8>().prop_map(move |seed| PromptPart::File(attached(seed % 4))),
+        "[a-c]{0,2}".prop_map(|uri| PromptPart::Link { uri, name: None }),
+    ];
+    vec(part, 0..3)
+}
+
 /// Messages and what is done to those that wait. Their notes are no guidance's.
 fn inbox_change() -> impl Strategy<Value = InboxChange> {
     let turn = || (0..6_u128).prop_map(turn_id);
@@ -969,9 +986,9 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
     let delivery = || prop::sample::select(Delivery::ALL.to_vec());
     let promotion = prop::sample::select(vec![Promotion::Front, Promotion::Steer, Promotion::Interrupt]);
     prop_oneof![
-        6 => (turn(), note(), delivery(), "[a-c]{0,3}").prop_map(|(turn, note, delivery, prompt)| {
+        6 => (turn(), note(), delivery(), "[a-c]{0,3}", any_parts()).prop_map(|(turn, note, delivery, prompt, parts)| {
             let (client_turn_id, memory, take_over) = (None, None, false);
-            let message = Message { turn, note, client_turn_id, prompt, delivery, memory, take_over, review: None };
+            let message = Message { turn, note, client_turn_id, prompt, parts, delivery, memory, take_over, review: None };
             InboxChange::Send(Box::new(message))
         }),
         3 => (turn(), delivery(), vec(0..6_u128, 0..4)).prop_map(|(turn, delivery, comments)| {

@@ -8,6 +8,7 @@ use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
 use crate::session::limit::LimitSeen;
+use crate::session::part::PromptPart;
 use crate::session::record::is_default;
 use crate::session::run::{Receipt, RunEnd, RunReady};
 use crate::session::sandbox::Containment;
@@ -23,6 +24,9 @@ pub enum Signal {
         /// The agent's own id of the message this text is part of.
         #[serde(default, skip_serializing_if = "is_default")]
         message_id: Option<String>,
+        /// Images and files of the message.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<PromptPart>,
     },
     Thought {
         text: String,

@@ -494,6 +494,7 @@ pub(super) fn started(turn: u128) -> Event {
         turn: turn_id(turn),
         client_turn_id: None,
         prompt: "go".into(),
+        parts: Vec::new(),
         prompt_hash: content_hash(b"go"),
         opening: Opening::New,
         anchors: Vec::new(),
@@ -567,6 +568,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         note: note_id(turn),
         client_turn_id: None,
         prompt: format!("go {turn}"),
+        parts: Vec::new(),
         delivery,
         memory: None,
         take_over: false,
@@ -692,7 +694,7 @@ pub(super) fn delete(children: u64) -> Input {
 }
 
 pub(super) fn said(text: &str) -> Input {
-    Signal::Said { role: Role::Agent, text: text.into(), message_id: None }.into()
+    Signal::Said { role: Role::Agent, text: text.into(), message_id: None, parts: Vec::new() }.into()
 }
 
 pub(super) fn tool_called(call: &str, tool: &str) -> Input {

@@ -8,6 +8,7 @@ use crate::id::{SessionId, TurnId};
 use crate::memory::MemoryPolicy;
 use crate::session::event::{Envelope, Event, InboxEvent, TurnEvent, TurnOutcome};
 use crate::session::inbox::Delivery;
+use crate::session::part::{PromptPart, with_labels};
 use crate::session::state::InterruptCause;
 use crate::text::cut;
 use crate::time::Timestamp;
@@ -269,9 +270,14 @@ impl TurnStep {
     }
 }
 
-fn words(client: Option<&String>, prompt: &str, hash: &str, delivery: Delivery) -> Words {
+fn words(
+    client: Option<&String>,
+    (prompt, parts): (&str, &[PromptPart]),
+    hash: &str,
+    delivery: Delivery,
+) -> Words {
     let (client_turn_id, hash) = (client.cloned(), hash.to_owned());
-    Words { client_turn_id, preview: preview(prompt), hash, delivery }
+    Words { client_turn_id, preview: preview(&with_labels(prompt, parts)), hash, delivery }
 }
 
 fn preview(prompt: &str) -> String {
@@ -280,8 +286,8 @@ fn preview(prompt: &str) -> String {
 
 fn turn_step(event: &TurnEvent) -> Option<(TurnId, What)> {
     match event {
-        TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, delivery, memory, .. } => {
-            let words = words(client_turn_id.as_ref(), prompt, prompt_hash, *delivery);
+        TurnEvent::Started { turn, client_turn_id, prompt, parts, prompt_hash, delivery, memory, .. } => {
+            let words = words(client_turn_id.as_ref(), (prompt, parts), prompt_hash, *delivery);
             Some((*turn, What::Started(words, memory.clone())))
         }
         TurnEvent::CancelRequested { .. } | TurnEvent::Waiting { .. } | TurnEvent::Continued { .. } => None,
@@ -309,8 +315,9 @@ fn turn_step(event: &TurnEvent) -> Option<(TurnId, What)> {
 
 fn inbox_step(event: &InboxEvent) -> Option<(TurnId, What)> {
     match event {
-        InboxEvent::Queued { turn, client_turn_id, prompt, prompt_hash, delivery, .. } => {
-            Some((*turn, What::Queued(words(client_turn_id.as_ref(), prompt, prompt_hash, *delivery))))
+        InboxEvent::Queued { turn, client_turn_id, prompt, parts, prompt_hash, delivery, .. } => {
+            let words = words(client_turn_id.as_ref(), (prompt, parts), prompt_hash, *delivery);
+            Some((*turn, What::Queued(words)))
         }
         InboxEvent::Edited { turn, prompt, prompt_hash, delivery, .. } => {
             let words = prompt.as_deref().map(preview).zip(prompt_hash.clone());

@@ -72,7 +72,10 @@ pub(super) async fn backup(
     change: Change<NewBackup>,
 ) -> Result<Json<BackupReceipt>, Problem> {
     let NewBackup { path, force } = change.body;
-    let made = on_disk(&app, move |store| Ok(storage::back_up(store, &PathBuf::from(path), force))).await?;
+    let attachments = app.storage.attachments.clone();
+    let copied =
+        on_disk(&app, move |store| Ok(storage::back_up((store, &attachments), &PathBuf::from(path), force)));
+    let made = copied.await?;
     Ok(Json(made?))
 }
 
@@ -82,6 +85,8 @@ pub(super) fn status(app: &App, store: &dyn Store) -> Result<JournalStatus, lany
     Ok(JournalStatus {
         size: store.size()?,
         alarm_bytes: app.config.storage().storage.alarm_bytes,
+        attachment_bytes: app.storage.attachments.total(),
+        attachment_bytes_max: app.config.storage().storage.attachments_bytes,
         tombstones,
         purging,
         notices: store.notices(),

@@ -68,6 +68,7 @@ fn operation(
         "list_events" | "mcp_message" => {
             answered["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
         }
+        "get_attachment" => answered["content"] = json!({ "*/*": { "schema": binary() } }),
         "metrics" => answered["content"] = json!({ "text/plain": { "schema": { "type": "string" } } }),
         "start_turn" => {
             let mut repeat = answered.clone();
@@ -104,7 +105,16 @@ fn operation(
     if let Some(schema) = body {
         operation["requestBody"] = json!({ "content": { "application/json": { "schema": schema } } });
     }
+    if route.name == "upload_attachment" {
+        operation["requestBody"] =
+            json!({ "required": true, "content": { "application/octet-stream": { "schema": binary() } } });
+    }
     operation
+}
+
+/// Content of any kind.
+fn binary() -> Value {
+    json!({ "type": "string", "format": "binary" })
 }
 
 fn kind_of(route: &ApiRoute) -> &'static str {

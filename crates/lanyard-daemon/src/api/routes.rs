@@ -25,7 +25,7 @@ use lanyard_api::types::{
     Resumed, RetryTask, ReviewView, RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail,
     SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent,
     TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
-    TurnReceipt, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
+    TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::MemoryEntry;
@@ -38,9 +38,10 @@ use crate::api::guard::guard;
 use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, diff, directory, flows, gates, histories, ids, journal, mailbox,
-    mcp, memory, metrics, name_lookup, notifications, observed, pages, plans, pull_requests, records, review,
-    search, sessions, sign_in, snapshots, stops, streams, subagents, system, tasks, turns, worktrees, writer,
+    App, agents, attach, attachments, audit, bulk, calls, diff, directory, flows, gates, histories, ids,
+    journal, mailbox, mcp, memory, metrics, name_lookup, notifications, observed, pages, plans,
+    pull_requests, records, review, search, sessions, sign_in, snapshots, stops, streams, subagents, system,
+    tasks, turns, worktrees, writer,
 };
 use crate::auth::Access;
 
@@ -126,6 +127,8 @@ fn recorded(path: &str, name: &str) -> Recorded {
         | "mcp_close" | "report_run" => Recorded::Nowhere,
         // It changes nothing, and it must work when the journal cannot be written.
         "backup" => Recorded::Nowhere,
+        // It is kept under the hash of its content, and is nothing before a message refers to it.
+        "upload_attachment" => Recorded::Nowhere,
         "new_token" | "new_sign_in_link" | "task_token" | "mcp_address" => Recorded::WithoutAnswer,
         "add_memory" | "add_session_memory" => Recorded::WithoutAnswer,
         "compact_session" | "set_memory_policy" | "bulk" | "open_pull_request" => Recorded::Here,
@@ -267,6 +270,8 @@ fn about_sessions() -> Vec<ApiRoute> {
 fn about_turns() -> Vec<ApiRoute> {
     vec![
         change!(post "/sessions/{id}/turns" Operate "start_turn" "Send a message: it starts a turn, waits, steers or interrupts." NewTurn => 201 TurnReceipt, turns::send),
+        ApiRoute { body: None, query: &["name"], ..change!(post "/attachments" Operate "upload_attachment" "Keep content that messages can refer to. The body is the content; the same content is the same attachment." Reason => 201 UploadedAttachment, attachments::upload) },
+        ApiRoute { query: &["name"], ..look!("/sessions/{id}/attachments/{attachment}" Look "get_attachment" "The content of an attachment that the session refers to." &[] => serde_json::Value, attachments::fetch) },
         look!("/sessions/{id}/turns" Look "list_turns" "Its turns and what became of them, newest first." &["cursor", "limit"] => TurnList, turns::list),
         look!("/sessions/{id}/turns/{turn}" Look "get_turn" "One turn." &[] => TurnRow, turns::get),
         look!("/sessions/{id}/inbox" Look "get_inbox" "Messages that wait for their turn, the next one first." &[] => InboxView, turns::inbox),

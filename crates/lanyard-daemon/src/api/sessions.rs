@@ -13,6 +13,7 @@ use lanyard_core::{Address, NoteId, Outcome, SessionId};
 use lanyard_git::workspace_path;
 
 use crate::api::App;
+use crate::api::attachments::are_own;
 use crate::api::context::{Change, REPLAYED, Target, load, missing, on_disk};
 use crate::api::guard::resolve;
 use crate::engine::{Ask, Request};
@@ -176,6 +177,7 @@ pub(super) async fn signal(State(app): Shared, target: Target, change: Change<Si
             "report what the agent did",
         ));
     }
+    are_own(&app, target.0, &change.body)?;
     let ask = Ask::Report { session: target.0, signal: Box::new(change.body.clone()) };
     carry_out(&app, change, ask, StatusCode::CREATED).await
 }

@@ -77,7 +77,14 @@ pub(super) async fn reload(State(app): Shared, _: Change<Reason>) -> Result<Json
 }
 
 pub(super) async fn check(State(app): Shared) -> Result<Json<CheckReport>, Problem> {
-    Ok(Json(on_disk(&app, |store| store.check()).await?))
+    let attachments = app.storage.attachments.clone();
+    let checked = on_disk(&app, move |store| {
+        let _kept = attachments.hold();
+        let mut report = store.check()?;
+        attachments.verify(&mut report);
+        Ok(report)
+    });
+    Ok(Json(checked.await?))
 }
 
 pub(super) async fn rebuild(State(app): Shared, _: Change<Reason>) -> Result<Json<Rebuilt>, Problem> {

@@ -1,5 +1,6 @@
 //! Messages to a session's agent, those that wait, and what became of all of them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Json;
@@ -10,12 +11,15 @@ use lanyard_api::types::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     Reason, TurnList, TurnReceipt,
 };
-use lanyard_core::session::{Command, InboxChange, InboxCommand, Message, TurnResult, TurnRow, TurnStatus};
+use lanyard_core::session::{
+    Command, InboxChange, InboxCommand, Message, PromptPart, TurnResult, TurnRow, TurnStatus, identity,
+};
 use lanyard_core::{NoteId, Outcome, TurnId};
 use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::agents::{can_be_run, can_take_turn, not_open_elsewhere};
+use crate::api::attachments::{described, mark};
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::sessions::{command_on, marked, not_rolling_back};
 use crate::engine::{Ask, Reply, Request, Sending};
@@ -34,7 +38,8 @@ pub(super) async fn send(
     change: Change<NewTurn>,
 ) -> Answer {
     not_rolling_back(&app, target.0)?;
-    let NewTurn { prompt, client_turn_id, delivery, again, writer_epoch, memory, resume } = change.body;
+    let NewTurn { prompt, parts, client_turn_id, delivery, again, writer_epoch, memory, resume } =
+        change.body;
     let session = load(&app, target.0).await?.session;
     if resume { can_be_run(&app, &session) } else { can_take_turn(&app, &session) }?;
     not_open_elsewhere(&app, &session, resume).await?;
@@ -46,16 +51,19 @@ pub(super) async fn send(
             "send it with the client_turn_id of the turn, or leave `again` out to send a new message",
         ));
     }
+    let parts = described(&app, parts).await?;
+    mark(&app, target.0, &parts).await?;
     // A turn named by its client is carried out once, whether or not the request has a key of its own.
     let client = client_turn_id.as_ref().map(|client| {
         let name = format!("turn\0{}\0{client}", target.0);
-        key_of(&change.actor, &name, &[], prompt.as_bytes())
+        key_of(&change.actor, &name, &[], message_bytes(&prompt, &parts).as_bytes())
     });
     let message = Message {
         turn: TurnId::mint(app.clock.now(), app.clock.random()),
         note: NoteId::mint(app.clock.now(), app.clock.random()),
         client_turn_id: client_turn_id.clone(),
         prompt,
+        parts,
         delivery: delivery.unwrap_or_default(),
         memory,
         take_over: resume,
@@ -89,6 +97,15 @@ pub(super) async fn answer(
     };
     let receipt = repeat(outcome, row, client_turn_id);
     Ok(marked((StatusCode::OK, Json(receipt)).into_response()))
+}
+
+/// What a message says and shows, as one text: the content that its name stands for.
+fn message_bytes<'a>(prompt: &'a str, parts: &[PromptPart]) -> Cow<'a, str> {
+    if parts.is_empty() {
+        Cow::Borrowed(prompt)
+    } else {
+        Cow::Owned(format!("{prompt}\0{}", identity(parts)))
+    }
 }
 
 fn fresh(outcome: Outcome, result: TurnResult, client_turn_id: Option<String>) -> TurnReceipt {

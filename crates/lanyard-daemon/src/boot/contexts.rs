@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lanyard_api::config::CallRecording;
 use lanyard_git::snapshot::CheckpointStore;
-use lanyard_store::Store;
+use lanyard_store::{Attachments, Store};
 
 use crate::auth::TokenBook;
 use crate::engine::Engine;
@@ -57,11 +57,11 @@ impl<'a> Common<'a> {
         memory: Memory,
         (gateway, record): (Gateway, CallRecording),
         families: &Families,
-        (trees, checkpoints, notifications): (&OwnTrees, &CheckpointStore, &NotificationHandle),
+        kept: (&OwnTrees, &CheckpointStore, &Arc<Attachments>, &NotificationHandle),
     ) -> Contexts {
         let memories = self.memory(memory);
         let mcp = self.relay(gateway, families, &memories, record);
-        let storage = self.storage(&mcp.gateway, trees, checkpoints, notifications);
+        let storage = self.storage(&mcp.gateway, kept);
         Contexts { memories, mcp, storage }
     }
 
@@ -106,9 +106,12 @@ impl<'a> Common<'a> {
     fn storage(
         &self,
         gateway: &Arc<Gateway>,
-        trees: &OwnTrees,
-        checkpoints: &CheckpointStore,
-        notifications: &NotificationHandle,
+        (trees, checkpoints, attachments, notifications): (
+            &OwnTrees,
+            &CheckpointStore,
+            &Arc<Attachments>,
+            &NotificationHandle,
+        ),
     ) -> Arc<StorageContext> {
         Arc::new(StorageContext {
             engine: self.engine.clone(),
@@ -119,6 +122,7 @@ impl<'a> Common<'a> {
             agents: self.agents.clone(),
             trees: trees.clone(),
             checkpoints: checkpoints.clone(),
+            attachments: attachments.clone(),
             gateway: gateway.clone(),
             notifications: notifications.clone(),
             tokens: self.tokens.clone(),

@@ -4,9 +4,9 @@
 use lanyard_api::config::Switch;
 use lanyard_core::session::{
     ChangeEvent, Command, Delivery, DrivenBy, Event, InboxChange, InboxCommand, InboxEvent, Intervention,
-    Message, Opening, Refusal, TurnEvent, TurnResult, TurnStatus, decide, may_converse,
+    Message, Opening, QueuedTurn, Refusal, TurnEvent, TurnResult, TurnStatus, decide, may_converse,
+    message_hash,
 };
-use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, Outcome, Session, SessionId, Timestamp, TurnId};
 
 use crate::engine::ask::unavailable;
@@ -173,14 +173,18 @@ fn attempt(base: Key, turn: TurnId) -> Key {
 fn twin(session: &Session, message: &Message, actor: &Actor, now: Timestamp) -> Option<TurnId> {
     let fresh = |since: Timestamp| now.millis_since(since) < TWIN_MS;
     let running = session.turn.as_ref().filter(|turn| {
-        let same = turn.prompt_hash == content_hash(message.prompt.as_bytes());
+        let same = turn.prompt_hash == message_hash(&message.prompt, &message.parts);
         same && turn.by.as_ref() == Some(actor) && fresh(turn.started_at) && !turn.cancel_requested
     });
     let waiting = session
         .inbox
         .iter()
-        .find(|waiting| waiting.prompt == message.prompt && waiting.actor == *actor && fresh(waiting.at));
+        .find(|waiting| same_words(waiting, message) && waiting.actor == *actor && fresh(waiting.at));
     running.map(|turn| turn.id).or(waiting.map(|waiting| waiting.turn))
+}
+
+fn same_words(waiting: &QueuedTurn, message: &Message) -> bool {
+    waiting.prompt == message.prompt && waiting.parts == message.parts
 }
 
 /// What the sender should know of the conversation the turn is part of: that it is a new one although the session has

@@ -492,6 +492,7 @@ async fn wake_up(tools: &Tools, session: SessionId) -> Result<(), AskError> {
         note: NoteId::mint(now, clock.random()),
         client_turn_id: None,
         prompt: WAKE.to_owned(),
+        parts: Vec::new(),
         delivery: Delivery::Reject,
         memory: None,
         take_over: false,

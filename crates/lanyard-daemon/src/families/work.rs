@@ -231,6 +231,7 @@ async fn prompt(
         note: NoteId::mint(now, clock.random()),
         client_turn_id: None,
         prompt: text,
+        parts: Vec::new(),
         delivery,
         memory: None,
         take_over: false,

@@ -146,6 +146,7 @@ impl Driver {
             note: NoteId::mint(now, self.tools.clock.random()),
             client_turn_id: Some(self.client_turn(invocation)),
             prompt: prompt::text(&self.flow, invocation),
+            parts: Vec::new(),
             delivery,
             memory: None,
             take_over: false,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lanyard_api::types::BackupReceipt;
 use lanyard_core::journal::Report;
 use lanyard_core::refusals;
-use lanyard_store::{Backups, StoreError};
+use lanyard_store::{Attachments, Backups, StoreError};
 
 use crate::refusal::refuses;
 use lanyard_base::error_chain;
@@ -27,9 +27,9 @@ refusals! {
 }
 refuses!(BackupError, error_chain);
 
-/// Blocks for as long as the copying takes. Commits go on meanwhile.
+/// Blocks for as long as the copying takes. Commits go on meanwhile; nothing that was attached is removed.
 pub(crate) fn back_up<S: Backups + ?Sized>(
-    store: &S,
+    (store, attachments): (&S, &Attachments),
     to: &Path,
     force: bool,
 ) -> Result<BackupReceipt, BackupError> {
@@ -46,7 +46,14 @@ pub(crate) fn back_up<S: Backups + ?Sized>(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(source) => return Err(write(source)),
     }
-    let report = store.back_up(&aside).map_err(BackupError::Copy)?;
+    // Before the copy is begun: what its log refers to is there at its end.
+    let _kept = attachments.hold();
+    let mut report = store.back_up(&aside).map_err(BackupError::Copy)?;
+    let (attached, left_out) = attachments.add_to_copy(&aside).map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        BackupError::Copy(error)
+    })?;
+    report.structure.extend(left_out);
     let placed = if force { std::fs::rename(&aside, to) } else { link(&aside, to) };
     if let Err(source) = placed {
         let _ = std::fs::remove_file(&aside);
@@ -56,7 +63,7 @@ pub(crate) fn back_up<S: Backups + ?Sized>(
     if let Some(folder) = to.parent() {
         std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(write)?;
     }
-    Ok(receipt(to, &report))
+    Ok(receipt(to, &report, attached))
 }
 
 /// Where a backup is written before it is whole.
@@ -72,12 +79,13 @@ fn link(aside: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::remove_file(aside)
 }
 
-fn receipt(to: &Path, report: &Report) -> BackupReceipt {
+fn receipt(to: &Path, report: &Report, attachments: u64) -> BackupReceipt {
     BackupReceipt {
         path: to.display().to_string(),
         bytes: to.metadata().map_or(0, |meta| meta.len()),
         sessions: report.sessions,
         events: report.events,
+        attachments,
         schema: report.schema,
         damage: report.damage.clone(),
         structure: report.structure.clone(),
@@ -93,8 +101,12 @@ pub struct BackupRefusal {
 }
 
 /// A backup of a journal that no daemon has open.
-pub fn back_up_alone(store: &dyn Backups, to: &Path, force: bool) -> Result<BackupReceipt, BackupRefusal> {
-    back_up(store, to, force).map_err(|error| BackupRefusal {
+pub fn back_up_alone(
+    (store, attachments): (&dyn Backups, &Attachments),
+    to: &Path,
+    force: bool,
+) -> Result<BackupReceipt, BackupRefusal> {
+    back_up((store, attachments), to, force).map_err(|error| BackupRefusal {
         code: error.code(),
         title: error_chain(&error),
         advice: error.advice(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_api::types::{GcCount, GcReport, NewGc};
-use lanyard_core::SessionId;
+use lanyard_core::session::Envelope;
+use lanyard_core::{AttachmentId, SessionId};
 use lanyard_git::snapshot::{SnapshotError, old_refs};
 use lanyard_store::{Filter, Store, StoreError};
 
@@ -17,6 +18,10 @@ use lanyard_agents::runs::Runs;
 const SESSIONS_PAGE: usize = 1_000;
 /// Repositories whose refs are looked at.
 const WORKSPACES_MAX: usize = 1_000;
+/// Events of a log read at a time.
+const EVENTS_PAGE: usize = 256;
+/// How old a mark is before it may be without an event: longer than any request.
+const MARK_WAIT_MS: u64 = 600_000;
 /// Old outcomes forgotten at a time.
 const OUTCOMES_PAGE: usize = 1_000;
 
@@ -29,6 +34,7 @@ pub(crate) fn collect(context: &Arc<StorageContext>, wanted: &NewGc) -> Result<G
     let mcp_files = context.gateway.sweep_book(store, wanted.dry_run);
     let snapshot_refs = checkpoints(context, wanted.dry_run, &mut notes)?;
     notes.extend(context.trees.left_behind());
+    let attachments = attachments(context, wanted.dry_run, &mut notes);
     let outcomes = if wanted.dry_run {
         0
     } else {
@@ -50,6 +56,7 @@ pub(crate) fn collect(context: &Arc<StorageContext>, wanted: &NewGc) -> Result<G
         run_folders,
         snapshot_refs,
         mcp_files,
+        attachments,
         outcomes,
         journal_before: before,
         journal_after: after,
@@ -83,6 +90,65 @@ fn run_folders(store: &dyn Store, runs: &Runs, dry_run: bool) -> GcCount {
         }
     }
     found
+}
+
+/// Attachments that no session has use for.
+fn attachments(context: &StorageContext, dry_run: bool, notes: &mut Vec<String>) -> GcCount {
+    let found = (|| {
+        if !dry_run {
+            unmark(context)?;
+        }
+        let before = context.clock.now().minus_millis(context.config.storage().storage.keep_uploads_ms);
+        context.attachments.collect(before, dry_run)
+    })();
+    match found {
+        Ok(found) => GcCount { count: found.count, bytes: found.bytes },
+        Err(error) => {
+            notes.push(format!("attachments: {error}"));
+            GcCount::default()
+        }
+    }
+}
+
+/// Removes marks of sessions that do not exist, and those of a message that was refused after its mark was made. A mark
+/// that is younger than the wait for a message stays: its event may be on its way.
+fn unmark(context: &StorageContext) -> std::io::Result<()> {
+    let store = &*context.store;
+    let before = context.clock.now().minus_millis(MARK_WAIT_MS);
+    for (session, marked) in context.attachments.marks()? {
+        if is_nobody(store, session) {
+            context.attachments.release(session)?;
+            continue;
+        }
+        let settled =
+            |id: &AttachmentId| context.attachments.marked_at(session, *id).is_some_and(|at| at < before);
+        let old: Vec<AttachmentId> = marked.into_iter().filter(settled).collect();
+        if old.is_empty() {
+            continue;
+        }
+        // A log that cannot be read in full keeps all of its marks.
+        let Some(named) = named_in(store, session) else { continue };
+        let unused: Vec<AttachmentId> = old.into_iter().filter(|id| !named.contains(id)).collect();
+        context.attachments.unmark(session, &unused)?;
+    }
+    Ok(())
+}
+
+/// The attachments that a session's log names.
+fn named_in(store: &dyn Store, session: SessionId) -> Option<BTreeSet<AttachmentId>> {
+    let mut named = BTreeSet::new();
+    let mut after = 0;
+    loop {
+        let page = store.events(session, after, EVENTS_PAGE).ok()?;
+        if page.events.is_empty() {
+            return Some(named);
+        }
+        for event in page.events {
+            after = event.seq;
+            let envelope: Envelope = serde_json::from_slice(&event.body.ok()?).ok()?;
+            named.extend(envelope.event.attachments());
+        }
+    }
 }
 
 /// Checkpoints of sessions that do not exist: in the stores, and, left there by an older version, among the refs of the

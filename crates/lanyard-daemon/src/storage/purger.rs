@@ -25,6 +25,8 @@ const SESSIONS_MAX: usize = 64;
 const LOOKS_MAX: u32 = 120;
 /// Ticks between two looks at retention and at the journal's size.
 const SLOW_TICKS: u32 = 30;
+/// Ticks between two looks at uploads that no message refers to. A multiple of those above.
+const COLLECT_TICKS: u32 = 20 * SLOW_TICKS;
 /// Ended sessions taken from the list at a time.
 const ENDS_MAX: usize = 256;
 
@@ -59,6 +61,9 @@ impl Purger {
                         self.context.gateway.forget_ended(&self.context.store).await;
                         alarm::look(&self.context).await;
                         tidying = self.tidy(tidying);
+                        if count.is_multiple_of(COLLECT_TICKS) {
+                            self.collect_uploads().await;
+                        }
                     }
                     count = count.wrapping_add(1);
                     // Deletions are told of; only what is waited for, and what a start finds, is looked for.
@@ -95,6 +100,17 @@ impl Purger {
                 tracing::warn!(error = error_chain(&error), "old checkpoints were not looked for");
             }
         })
+    }
+
+    /// Removes uploads that no message refers to.
+    async fn collect_uploads(&self) {
+        let (attachments, keep) =
+            (self.context.attachments.clone(), self.context.config.storage().storage.keep_uploads_ms);
+        let before = self.context.clock.now().minus_millis(keep);
+        let collected = tokio::task::spawn_blocking(move || attachments.collect(before, false)).await;
+        if let Ok(Err(error)) = collected {
+            tracing::warn!(%error, "uploads that no message refers to stay");
+        }
     }
 
     /// Removes the objects of checkpoints that are gone, aside and one at a time: it may take long.

@@ -1,4 +1,4 @@
-//! What is kept of a session outside its log: its worktree, snapshots in git, folders of runs, introductions of MCP clients, session
+//! What is kept of a session outside its log: its worktree, snapshots in git, attachments, folders of runs, introductions of MCP clients, session
 //! memory, notifications, tokens. Each step can be repeated, and one that fails keeps no other from being made.
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::memory::ledger;
 use crate::notifications::NotificationHandle;
 use crate::storage::StorageContext;
 use lanyard_agents::runs::{KnownRun, Runs};
-use lanyard_base::error_chain;
+use lanyard_base::{error_chain, failpoint};
 
 /// Entries of memory removed in one transaction.
 const ENTRIES_MAX: usize = 256;
@@ -34,9 +34,14 @@ pub(super) async fn remove(context: &Arc<StorageContext>, session: SessionId) ->
     context.gateway.forget_session(session).await;
     let (store, notifications) = (context.store.clone(), context.notifications.clone());
     let (checkpoints, trees) = (context.checkpoints.clone(), context.trees.clone());
+    let attachments = context.attachments.clone();
     let revoked = tokio::task::spawn_blocking(move || {
         trees.put_away(session);
         remove_checkpoints(&*store, &checkpoints, session);
+        if let Err(error) = attachments.release(session) {
+            tracing::warn!(%session, %error, "attachments of a deleted session stay; `lanyard gc` removes them");
+        }
+        failpoint::hit("after_attachment_release");
         let done = remove_rows(&*store, &notifications, session);
         done.unwrap_or_else(|error| {
             tracing::warn!(%session, error = error_chain(&error), "not all that is kept of a deleted session was removed");

@@ -189,6 +189,18 @@ impl Checkup<'_> {
         }
         if intact {
             self.turns.event(self.conn, &row);
+            self.attached(&row);
+        }
+    }
+
+    /// What the event refers to beside the journal. Most events are not read for it.
+    fn attached(&mut self, row: &EventRow) {
+        if memchr::memmem::find(&row.body, b"\"media_type\":").is_none() {
+            return;
+        }
+        let Ok(envelope) = serde_json::from_slice::<Envelope>(&row.body) else { return };
+        for id in envelope.event.attachments() {
+            self.report.attached.entry((envelope.session, id)).or_insert(envelope.seq);
         }
     }
 
@@ -266,6 +278,10 @@ impl Checkup<'_> {
             (Ok(_), _) => {}
         }
         let Some(best) = record.ok().or(logged) else { return Ok(0) };
+        if best.deleted {
+            // Its attachments go before its log does.
+            self.report.attached.retain(|(session, _), _| *session != id);
+        }
         if card.is_none_or(|card| {
             card.id != id
                 || (self.current && card.as_of == best.seq && card != Card::of(&best))

@@ -271,6 +271,7 @@ fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
         turn: waits,
         client_turn_id: Some("mine".to_owned()),
         prompt: "x".repeat(500),
+        parts: Vec::new(),
         prompt_hash: "0".to_owned(),
         delivery: Delivery::Queue,
         note: None,

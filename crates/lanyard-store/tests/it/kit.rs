@@ -212,7 +212,12 @@ impl Teller {
     pub(crate) fn say(&mut self, id: SessionId, text: &str) {
         self.push(
             id,
-            TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id: None },
+            TranscriptEvent::Message {
+                role: Role::Agent,
+                text: text.to_owned(),
+                message_id: None,
+                parts: Vec::new(),
+            },
         );
     }
 
@@ -225,6 +230,7 @@ impl Teller {
             turn,
             client_turn_id,
             prompt,
+            parts: Vec::new(),
             prompt_hash,
             opening,
             anchors,

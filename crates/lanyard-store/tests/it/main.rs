@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(clippy::cast_possible_truncation, reason = "the numbers of tests are small")]
 
+mod attachments;
 mod backups;
 mod changes;
 mod conductor;

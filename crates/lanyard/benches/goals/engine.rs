@@ -97,7 +97,12 @@ impl Rig {
                     if Instant::now() >= until {
                         break;
                     }
-                    let signal = Signal::Said { role: Role::Agent, text: "x".repeat(200), message_id: None };
+                    let signal = Signal::Said {
+                        role: Role::Agent,
+                        text: "x".repeat(200),
+                        message_id: None,
+                        parts: Vec::new(),
+                    };
                     engine.ask(request(Ask::Tell { session: *session, signals: vec![signal] })).await?;
                     events += 1;
                 }

@@ -160,7 +160,7 @@ impl<'a> Scribe<'a> {
 
     fn live(&mut self, session: &mut Session, number: usize) -> Result<()> {
         let text = format!("{:x<120}", format!("what was said about {} ", word(number)));
-        let said = Signal::Said { role: Role::Agent, text, message_id: None };
+        let said = Signal::Said { role: Role::Agent, text, message_id: None, parts: Vec::new() };
         let kind = number % 10;
         if kind >= 4 {
             let turn = TurnId::mint(self.now, bits(number));

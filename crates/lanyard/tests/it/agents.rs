@@ -1,6 +1,7 @@
 //! Agents that obey, misbehave, crash and lie, as real processes under a real daemon: every time the log says truthfully
 //! what became of them, and nothing of them is left.
 
+mod attachments;
 mod bad;
 mod calls;
 mod cancel;

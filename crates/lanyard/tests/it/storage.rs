@@ -1,5 +1,6 @@
 //! What is kept on disk: purges, garbage, retention, bounds, backups, and a journal that is lost.
 
+mod attachments;
 mod copies;
 mod deleting;
 mod lost;

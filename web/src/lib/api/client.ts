@@ -43,7 +43,7 @@ export function path(route: string, query: Query = {}): string {
 
 export async function request<T>(method: string, route: string, options: Options = {}): Promise<T> {
   const headers: Record<string, string> = {}
-  if (options.body !== undefined) headers['content-type'] = 'application/json'
+  if (options.body !== undefined) headers['content-type'] = options.body instanceof Blob ? options.body.type || 'application/octet-stream' : 'application/json'
   if (options.key !== undefined) headers['idempotency-key'] = options.key
   if (options.writer != null) headers['lanyard-writer'] = String(options.writer)
   let response: Response
@@ -51,7 +51,7 @@ export async function request<T>(method: string, route: string, options: Options
     response = await fetch(path(route, options.query), {
       method,
       headers,
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      body: options.body === undefined ? undefined : options.body instanceof Blob ? options.body : JSON.stringify(options.body),
       signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(options.signal ? [options.signal] : [])]),
       credentials: 'same-origin',
     })
@@ -82,6 +82,11 @@ export const get = <T>(route: string, query?: Query, signal?: AbortSignal): Prom
   request<T>('GET', route, { query, signal })
 export const post = <T>(route: string, body: unknown = {}, options: Options = {}): Promise<T> =>
   request<T>('POST', route, { ...options, body })
+/** What the network of this page can do: an editor's bridge carries texts alone. */
+export const network = { uploads: true }
+
+/** Sends content as it is. */
+export const send = <T>(route: string, content: Blob, query?: Query): Promise<T> => request<T>('POST', route, { query, body: content })
 export const patch = <T>(route: string, body: unknown, options: Options = {}): Promise<T> =>
   request<T>('PATCH', route, { ...options, body })
 export const del = <T>(route: string, body: unknown = {}, options: Options = {}): Promise<T> =>

@@ -45,6 +45,7 @@ impl Acp {
             mcp_http: offers.mcp_capabilities.http,
             mcp_sse: offers.mcp_capabilities.sse,
         };
+        self.embeds = offers.prompt_capabilities.embedded_context;
         let (name, version) = match answer.agent_info {
             Some(info) => (info.name, Some(info.version)),
             None => ("unnamed".to_owned(), None),

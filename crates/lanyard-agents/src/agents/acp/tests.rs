@@ -214,11 +214,11 @@ fn a_prompt_that_a_late_cancel_swallowed_is_sent_once_more() {
     for line in GREETING {
         driver.line(line.as_bytes(), &mut out);
     }
-    driver.prompt(turn(1), None, "one", &mut out);
+    driver.prompt(turn(1), None, "one".into(), &mut out);
     driver.cancel(turn(1), None, &mut out);
     driver.line(answer(1, "end_turn").as_bytes(), &mut out);
     out.clear();
-    driver.prompt(turn(2), None, "two", &mut out);
+    driver.prompt(turn(2), None, "two".into(), &mut out);
     driver.line(answer(2, "cancelled").as_bytes(), &mut out);
     let keys: Vec<&str> = out.iter().filter_map(key).collect();
     assert_eq!(keys, [turn(2).to_string(), format!("{}:again", turn(2))]);

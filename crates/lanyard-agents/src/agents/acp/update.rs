@@ -1,8 +1,8 @@
 //! What an ACP agent tells of its work: words, thoughts, tool calls, plans.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields,
+    Content, ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use lanyard_core::session::{PlanEntry, PlanEntryState, Signal};
 use serde_json::{Value, json};
@@ -206,6 +206,9 @@ fn returned(
     let mut room = CHANGE_BYTES_MAX;
     for content in tool.content {
         match content {
+            ToolCallContent::Content(Content { content: ContentBlock::Image(image), .. }) => {
+                changes.push(json!({ "type": "image", "data": image.data }));
+            }
             ToolCallContent::Content(content) => texts.push(words(content.content)),
             ToolCallContent::Diff(diff) if !is_error => {
                 let change = Change::of(&diff);
@@ -248,6 +251,10 @@ fn with_changes(content: Value, changes: Vec<Value>) -> Value {
 }
 
 fn text(native: Option<String>, kind: TextKind, chunk: ContentChunk, out: &mut Actions) {
+    if let (TextKind::Message, ContentBlock::Image(image)) = (kind, &chunk.content) {
+        let message = chunk.message_id.as_ref().map(|id| id.0.to_string());
+        return out.push(Action::Image { native, data: image.data.clone(), message });
+    }
     let text = words(chunk.content);
     if !text.is_empty() {
         let message = chunk.message_id.map(|id| id.0.to_string());

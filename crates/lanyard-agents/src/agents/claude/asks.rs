@@ -8,6 +8,7 @@ use lanyard_core::session::{GateKind, GateOption, OptionKind, Question};
 use serde_json::{Value, json};
 
 use crate::agents::driver::{Action, Actions, Answer};
+use crate::agents::given::{GivenPart, GivenPrompt};
 
 /// The tool with which the model asks the user something, with choices.
 const QUESTION: &str = "AskUserQuestion";
@@ -19,18 +20,26 @@ const DENIED_MAX: usize = 10;
 
 /// A prompt as a line.
 pub(in crate::agents) fn prompt(text: &str) -> String {
-    spoken(text).to_string()
+    spoken(text.into()).to_string()
 }
 
 /// The same with an id. Claude Code names it in what it tells of the prompt, and takes no prompt twice.
-pub(super) fn named_prompt(id: &str, text: &str) -> String {
-    let mut line = spoken(text);
+pub(in crate::agents) fn named_prompt(id: &str, prompt: GivenPrompt<'_>) -> String {
+    let mut line = spoken(prompt);
     line["uuid"] = id.into();
     line.to_string()
 }
 
-fn spoken(text: &str) -> Value {
-    let content = json!([{ "type": "text", "text": text }]);
+fn spoken(prompt: GivenPrompt<'_>) -> Value {
+    let images = prompt.parts.iter().filter_map(GivenPart::image).map(|(attached, data)| {
+        let source = json!({ "type": "base64", "media_type": attached.media_type, "data": data });
+        json!({ "type": "image", "source": source })
+    });
+    let mut content: Vec<Value> = images.collect();
+    // The API takes no empty text.
+    if content.is_empty() || !prompt.text.is_empty() {
+        content.push(json!({ "type": "text", "text": prompt.text }));
+    }
     let message = json!({ "role": "user", "content": content });
     json!({ "type": "user", "message": message, "parent_tool_use_id": null, "session_id": "" })
 }

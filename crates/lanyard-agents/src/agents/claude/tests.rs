@@ -395,13 +395,13 @@ fn nonsense_breaks_nothing() {
 #[test]
 fn words_that_wait_keep_the_turn_open_where_no_state_is_told() {
     let mut play = at_work();
-    assert!(play.wish(|driver, out| driver.steer("k", None, "also this", out)));
+    assert!(play.wish(|driver, out| driver.steer("k", None, "also this".into(), out)));
     let id = turn(1).to_string();
     heard(&mut play, &[lifecycle(&id, "started"), lifecycle("words:k", "queued"), result(&[&id], "one")]);
     assert!(!play.show().contains("finished"), "{}", play.show());
     heard(&mut play, &[lifecycle("words:k", "started"), result(&["words:k"], "two")]);
     assert!(play.show().ends_with("finished turn_01jz0000000000000000000001: Done(Completed)\n"));
-    assert!(!play.wish(|driver, out| driver.steer("k2", None, "too late", out)), "no turn runs");
+    assert!(!play.wish(|driver, out| driver.steer("k2", None, "too late".into(), out)), "no turn runs");
 }
 
 #[test]
@@ -409,7 +409,7 @@ fn words_that_are_on_their_way_when_it_is_idle_keep_the_turn_open() {
     let mut play = at_work();
     let id = turn(1).to_string();
     heard(&mut play, &[lifecycle(&id, "queued"), state("running"), result(&[&id], "one")]);
-    assert!(play.wish(|driver, out| driver.steer("k", None, "also this", out)));
+    assert!(play.wish(|driver, out| driver.steer("k", None, "also this".into(), out)));
     heard(&mut play, &[state("idle")]);
     assert!(!play.show().contains("finished"), "{}", play.show());
     let taken = [lifecycle("words:k", "queued"), lifecycle("words:k", "started"), state("running")];
@@ -449,7 +449,10 @@ fn a_prompt_that_waits_is_dropped_by_a_cancel() {
     let id = turn(1).to_string();
     heard(&mut play, &[state("running"), lifecycle(&id, "queued")]);
     play.wish(|driver, out| driver.cancel(turn(1), None, out));
-    assert!(!play.wish(|driver, out| driver.steer("k", None, "words", out)), "the turn is being cancelled");
+    assert!(
+        !play.wish(|driver, out| driver.steer("k", None, "words".into(), out)),
+        "the turn is being cancelled"
+    );
     let response = |request: &str, response: &serde_json::Value| {
         json!({ "type": "control_response", "response":
             { "subtype": "success", "request_id": request, "response": response } })
@@ -475,8 +478,8 @@ fn a_subagent_is_stopped_alone_and_takes_no_prompts() {
     heard(&mut play, &[state("running"), started.to_string()]);
     play.wish(|driver, out| driver.cancel(turn(2), Some("toolu_1"), out));
     play.wish(|driver, out| driver.cancel(turn(3), Some("unknown"), out));
-    play.wish(|driver, out| driver.prompt(turn(4), Some("toolu_1"), "go on", out));
-    assert!(!play.wish(|driver, out| driver.steer("k", Some("toolu_1"), "words", out)));
+    play.wish(|driver, out| driver.prompt(turn(4), Some("toolu_1"), "go on".into(), out));
+    assert!(!play.wish(|driver, out| driver.steer("k", Some("toolu_1"), "words".into(), out)));
     let stopped = json!({ "type": "system", "subtype": "task_notification", "task_id": "a1",
         "tool_use_id": "toolu_1", "status": "stopped", "summary": "look" });
     heard(&mut play, &[stopped.to_string()]);

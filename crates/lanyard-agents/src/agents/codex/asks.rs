@@ -75,7 +75,14 @@ pub(super) fn words(question: &Question, answer: &Answer) -> Option<Action> {
     };
     let (thread, turn) = (question.detail["threadId"].as_str()?, question.detail["turnId"].as_str()?);
     let goes_on = option.id != "cancel" && !message.trim().is_empty();
-    goes_on.then(|| wire::steer(&format!("steer:answer:{}", question.request), thread, turn, message))
+    goes_on.then(|| {
+        wire::steer(
+            &format!("steer:answer:{}", question.request),
+            thread,
+            turn,
+            &wire::input(message.as_str().into()),
+        )
+    })
 }
 
 fn review(chosen: Option<&str>, answer: &Answer) -> Value {

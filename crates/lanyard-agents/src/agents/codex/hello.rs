@@ -101,6 +101,7 @@ fn capabilities() -> Capabilities {
         compact: true,
         children: true,
         permissions: true,
+        images: true,
         mcp_stdio: true,
         mcp_http: true,
         ..Capabilities::default()

@@ -329,14 +329,14 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
     let called = lines.iter().position(|line| line.contains("commandExecution")).unwrap() + 1;
     let over = lines.iter().position(|line| line.contains("turn/completed")).unwrap() + 1;
     let mut play = Play::new(make, Begin::New, 1, &[]);
-    assert!(!play.wish(|driver, out| driver.steer("early", None, "x", out)));
+    assert!(!play.wish(|driver, out| driver.steer("early", None, "x".into(), out)));
     play.lines(&lines[..called]);
-    assert!(play.wish(|driver, out| driver.steer("n", None, "be quick", out)));
+    assert!(play.wish(|driver, out| driver.steer("n", None, "be quick".into(), out)));
     assert!(!play.wish(|driver, out| driver.compact("early", out)), "it would end the turn");
     play.lines(&lines[called..over]);
-    assert!(!play.wish(|driver, out| driver.steer("late", None, "x", out)));
+    assert!(!play.wish(|driver, out| driver.steer("late", None, "x".into(), out)));
     assert!(play.wish(|driver, out| driver.compact("k", out)));
-    play.wish(|driver, out| driver.prompt(turn(2), None, "next", out));
+    play.wish(|driver, out| driver.prompt(turn(2), None, "next".into(), out));
     play.lines(&lines[over..]);
     expect![[r#"
         send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
@@ -453,12 +453,12 @@ fn nonsense_never_panics() {
 #[test]
 fn fnd_r8_a_subagent_is_steered_in_its_own_thread() {
     let mut play = at_work();
-    assert!(!play.wish(|driver, out| driver.steer("early", Some("sub"), "x", out)));
+    assert!(!play.wish(|driver, out| driver.steer("early", Some("sub"), "x".into(), out)));
     play.lines(&[
         r#"{"method":"turn/started","params":{"threadId":"sub","turn":{"id":"t9","items":[],"status":"inProgress"}}}"#,
     ]);
     play.actions.clear();
-    assert!(play.wish(|driver, out| driver.steer("n", Some("sub"), "look left", out)));
+    assert!(play.wish(|driver, out| driver.steer("n", Some("sub"), "look left".into(), out)));
     expect![[r#"
         send steer:n: {"id":"steer:n","method":"turn/steer","params":{"threadId":"sub","expectedTurnId":"t9","input":[{"type":"text","text":"look left"}]}}
     "#]].assert_eq(&play.show());

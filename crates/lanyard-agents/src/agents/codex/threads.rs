@@ -18,7 +18,7 @@ pub(super) struct Thread {
     pub(super) announced: bool,
     pub(super) turn: Option<TurnId>,
     /// The prompt, until it was taken.
-    pub(super) prompt: Option<String>,
+    pub(super) prompt: Option<Value>,
     /// Codex's id of our turn, by the answer to the prompt.
     pub(super) expected: Option<String>,
     /// Codex's id of the turn that runs.
@@ -49,7 +49,7 @@ pub(super) struct Item {
 pub(super) struct Unsent {
     pub(super) turn: TurnId,
     pub(super) thread: String,
-    pub(super) text: String,
+    pub(super) input: Value,
     pub(super) key: String,
 }
 
@@ -87,10 +87,10 @@ impl Threads {
 }
 
 impl Thread {
-    pub(super) fn begin(&mut self, turn: TurnId, text: &str) {
+    pub(super) fn begin(&mut self, turn: TurnId, input: &Value) {
         self.over();
         self.turn = Some(turn);
-        self.prompt = Some(text.to_owned());
+        self.prompt = Some(input.clone());
     }
 
     pub(super) fn over(&mut self) {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::QUOTE_BYTES_MAX;
 use crate::agents::driver::Action;
+use crate::agents::given::{GivenPart, GivenPrompt};
 
 pub(super) fn request(key: String, id: &str, method: &str, params: &Value) -> Action {
     Action::Send { key, line: json!({ "id": id, "method": method, "params": params }).to_string() }
@@ -21,12 +22,12 @@ pub(super) fn reply(request: &str, body: &Value) -> Action {
     Action::Send { key: format!("answer:{request}"), line: line.to_string() }
 }
 
-pub(super) fn prompt(key: String, turn: TurnId, thread: &str, text: &str) -> Action {
-    request(key, &turn.to_string(), "turn/start", &json!({ "threadId": thread, "input": words(text) }))
+pub(super) fn prompt(key: String, turn: TurnId, thread: &str, input: &Value) -> Action {
+    request(key, &turn.to_string(), "turn/start", &json!({ "threadId": thread, "input": input }))
 }
 
-pub(super) fn steer(id: &str, thread: &str, turn: &str, text: &str) -> Action {
-    let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": words(text) });
+pub(super) fn steer(id: &str, thread: &str, turn: &str, input: &Value) -> Action {
+    let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
     request(id.to_owned(), id, "turn/steer", &params)
 }
 
@@ -42,8 +43,14 @@ pub(super) fn look(turn: TurnId, thread: &str) -> Action {
     request(id.clone(), &id, "thread/turns/list", &params)
 }
 
-fn words(text: &str) -> Value {
-    json!([{ "type": "text", "text": text }])
+/// What is said, in Codex' terms. Images go as the paths of their copies.
+pub(in crate::agents) fn input(prompt: GivenPrompt<'_>) -> Value {
+    let images = prompt.parts.iter().filter_map(GivenPart::path);
+    let mut input: Vec<Value> = images.map(|path| json!({ "type": "localImage", "path": path })).collect();
+    if input.is_empty() || !prompt.text.is_empty() {
+        input.push(json!({ "type": "text", "text": prompt.text }));
+    }
+    Value::Array(input)
 }
 
 /// The beginning of a line, for the log.

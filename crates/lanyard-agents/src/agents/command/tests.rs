@@ -352,7 +352,7 @@ fn the_end_waits_for_the_turn_it_ends() {
     play.lines(&CODEX_RESUMED.lines().collect::<Vec<_>>());
     assert!(!play.actions.iter().any(|action| matches!(action, Action::Finished { .. })));
     play.actions.clear();
-    play.wish(|driver, out| driver.prompt(turn(1), None, "go", out));
+    play.wish(|driver, out| driver.prompt(turn(1), None, "go".into(), out));
     play.wish(|driver, out| driver.exited(Some(0), out));
     expect![[r#"
         finished turn_01jz0000000000000000000001: Done(Completed)
@@ -388,7 +388,7 @@ fn the_prompt_goes_to_standard_input_when_asked() {
     let mut per_turn = per_turn(OutputForm::Text);
     per_turn.prompt_on_stdin = true;
     let mut out = Vec::new();
-    CommandDriver::new(setting(Begin::New), per_turn).prompt(turn(1), None, "go\non", &mut out);
+    CommandDriver::new(setting(Begin::New), per_turn).prompt(turn(1), None, "go\non".into(), &mut out);
     assert_eq!(out, [Action::Send { key: turn(1).to_string(), line: "go\non".to_owned() }]);
 }
 

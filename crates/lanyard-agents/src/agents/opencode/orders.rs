@@ -4,6 +4,7 @@ use lanyard_core::session::{OptionKind, Question};
 use serde_json::{Map, Value, json};
 
 use crate::agents::driver::{Action, Answer, McpServer, Setting};
+use crate::agents::given::GivenPart;
 
 /// An order under its key; the key is its id too, so that its answer is recognised after a restart.
 pub(super) fn send(key: &str, order: &Value) -> Action {
@@ -26,6 +27,16 @@ pub(super) fn open(setting: &Setting, native: Option<&str>) -> Value {
         "system": setting.instructions,
         "mcp": mcp,
     })
+}
+
+/// Files in OpenCode's terms; nothing where there are none.
+pub(in crate::agents) fn files(parts: &[GivenPart]) -> Value {
+    let files = parts.iter().filter_map(GivenPart::image).map(|(attached, data)| {
+        let url = format!("data:{};base64,{data}", attached.media_type);
+        json!({"type": "file", "mime": attached.media_type, "filename": attached.name, "url": url})
+    });
+    let files: Vec<Value> = files.collect();
+    if files.is_empty() { Value::Null } else { Value::Array(files) }
 }
 
 fn mcp(server: &McpServer) -> Value {

@@ -265,12 +265,12 @@ fn resuming_counts_what_is_there_or_says_that_nothing_is() {
 fn orders_have_keys_of_their_own() {
     let mut driver = OpenCode::new(setting(Begin::New));
     let mut out = Actions::new();
-    driver.prompt(turn(), None, "hi", &mut out);
-    driver.prompt(turn(), Some("ses_2"), "you", &mut out);
+    driver.prompt(turn(), None, "hi".into(), &mut out);
+    driver.prompt(turn(), Some("ses_2"), "you".into(), &mut out);
     driver.cancel(turn(), None, &mut out);
-    assert!(driver.steer("note_1", None, "left", &mut out));
+    assert!(driver.steer("note_1", None, "left".into(), &mut out));
     // FND-R8: a subagent is steered in its own conversation.
-    assert!(driver.steer("note_2", Some("ses_child"), "right", &mut out));
+    assert!(driver.steer("note_2", Some("ses_child"), "right".into(), &mut out));
     assert!(driver.compact("c1", &mut out));
     driver.close(&mut out);
     let turn = turn();

@@ -2,7 +2,7 @@
 
 use lanyard_api::agents::settings::Judgement;
 use lanyard_core::session::{
-    Command, Continuity, InterruptCause, NewSession, Question, Receipt, RunReady, Session, Signal,
+    Command, Continuity, InterruptCause, NewSession, Question, Receipt, Role, RunReady, Session, Signal,
     TurnOutcome,
 };
 use lanyard_core::text::{one_line, without_escapes};
@@ -13,6 +13,7 @@ use super::{Mirror, Runner};
 use crate::agents::driver::{Action, Answer, Call, CallError, Child, Opened, Readiness, TextKind, TurnEnd};
 use crate::agents::engine::{AgentAsk, AgentRequest, AskFailure, LiveText};
 use crate::agents::judge::judge;
+use crate::agents::kept_images::left_out;
 use crate::agents::pen::{Report, Unfinished};
 use crate::agents::shared::once;
 use crate::runs::Sent;
@@ -77,6 +78,7 @@ impl Runner {
                     self.pen.text(session, kind, message, &text, at);
                 }
             }
+            Action::Image { native, data, message } => self.shown(at, native.as_deref(), data, message).await,
             Action::Saw { native, signal } => self.saw(at, native.as_deref(), signal).await,
             Action::Asked { native, question } => self.asked(at, native.as_deref(), *question).await,
             Action::Unasked { request, why } => {
@@ -142,7 +144,23 @@ impl Runner {
         all
     }
 
-    async fn saw(&mut self, at: u64, native: Option<&str>, signal: Signal) {
+    /// An image of a message. One that cannot be kept is named in its place.
+    async fn shown(&mut self, at: u64, native: Option<&str>, data: String, message_id: Option<String>) {
+        self.saw_work();
+        let Some(session) = self.target(native, at) else { return };
+        let (text, parts) = match self.shared.keep_image(session, data).await {
+            Ok(part) => (String::new(), vec![part]),
+            Err(why) => (left_out(&why), Vec::new()),
+        };
+        let signal = Signal::Said { role: Role::Agent, text, message_id, parts };
+        self.pen.signal(session, signal, at);
+    }
+
+    async fn saw(&mut self, at: u64, native: Option<&str>, mut signal: Signal) {
+        if let (Signal::ToolReturned { content, .. }, Some(session)) = (&mut signal, self.target(native, at))
+        {
+            self.shared.keep_images(session, content).await;
+        }
         let mut used = (0, 0);
         if let Signal::ToolCalled { .. } = &signal {
             self.saw_work();

@@ -13,6 +13,7 @@ use super::start::{About, driver, past, servers, setting};
 use super::{Mirror, Runner, tools};
 use crate::agents::AgentWish;
 use crate::agents::driver::{Begin, Opened, Readiness};
+use crate::agents::given::GivenPrompt;
 use crate::agents::shared::Shared;
 use crate::runs::Link;
 use lanyard_base::failpoint;
@@ -102,11 +103,11 @@ impl Runner {
 
     /// Says the prompt of the running turn again.
     async fn tell_prompt(&mut self, session: &Session, active: &ActiveTurn) {
-        let Some(text) = self.whole_prompt(session, active).await else { return };
+        let Some((text, parts)) = self.whole_prompt(session, active).await else { return };
         let turn = active.prompt_id();
         self.take_turn(active);
         self.began = self.shared.runs.turn_began(&self.run.to_string(), &turn.to_string());
-        self.say(|driver, out| driver.prompt(turn, None, &text, out));
+        self.say(|driver, out| driver.prompt(turn, None, GivenPrompt { text: &text, parts: &parts }, out));
         self.carry_out().await;
         self.handed_over(turn, None).await;
         if self.runs_once() {

@@ -2,8 +2,8 @@
 
 use lanyard_api::agents::settings::DriverKind;
 use lanyard_core::session::{
-    ActiveTurn, Continuity, Effect, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt,
-    Session, Signal, SnapshotReason, StopLevel, StopScope,
+    ActiveTurn, Continuity, Effect, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind,
+    PromptPart, Receipt, Session, Signal, SnapshotReason, StopLevel, StopScope,
 };
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use tokio::time::{Duration, Instant};
 use super::{Cancel, Runner, Turn, budget};
 use crate::agents::AgentWish;
 use crate::agents::driver::Answer;
+use crate::agents::given::{GivenPart, GivenPrompt, with_parts};
 use crate::agents::shared::Opened;
 use crate::agents::words::{self, Before};
 use lanyard_base::failpoint;
@@ -92,7 +93,7 @@ impl Runner {
             self.waiting = Some(turn);
             return;
         }
-        let Some(text) = self.whole_prompt(&session, active).await else {
+        let Some((text, parts)) = self.whole_prompt(&session, active).await else {
             let reason = Some("its prompt cannot be read from the log".to_owned());
             let (cause, receipt) = (InterruptCause::Crash, Receipt::default());
             return self.shared.note(self.session, Signal::TurnLost { cause, reason, receipt }).await;
@@ -100,7 +101,7 @@ impl Runner {
         self.take_turn(active);
         self.mark_turn(turn);
         failpoint::hit("before_prompt");
-        self.say(|driver, out| driver.prompt(turn, None, &text, out));
+        self.say(|driver, out| driver.prompt(turn, None, GivenPrompt { text: &text, parts: &parts }, out));
         // Boxed, since carrying out may lead back here.
         Box::pin(self.carry_out()).await;
         failpoint::hit("after_prompt");
@@ -141,13 +142,23 @@ impl Runner {
         });
     }
 
-    /// The words of a turn with everything that goes before them, made from the log alone.
-    pub(super) async fn whole_prompt(&mut self, session: &Session, active: &ActiveTurn) -> Option<String> {
-        let Opened { prompt, anchors, governance } = self.shared.prompt(self.session, active.seq).await?;
+    /// The words of a turn with everything that goes before them, made from the log alone, and the parts that the driver
+    /// takes.
+    pub(super) async fn whole_prompt(
+        &mut self,
+        session: &Session,
+        active: &ActiveTurn,
+    ) -> Option<(String, Vec<GivenPart>)> {
+        let Opened { prompt, parts, anchors, governance } =
+            self.shared.prompt(self.session, active.seq).await?;
         let run = session.run.as_ref()?;
         let first = run.turns <= 1;
         let fresh = run.opened != Some(Continuity::Native);
-        let prompt = words::of_leg(active, prompt, !(first && fresh));
+        let knows = !(first && fresh);
+        // An agent that goes on after a limit has seen them.
+        let parts = if active.worked && active.leg.is_some() && knows { Vec::new() } else { parts };
+        let prompt = words::of_leg(active, prompt, knows);
+        let (prompt, parts) = self.take_parts(&prompt, &parts).await;
         // A conversation that opens, and one whose context was compacted since the agent was told.
         let tell = (first && fresh) || governance;
         // An agent whose protocol has a place for its role was told there, and keeps it over compactions.
@@ -159,18 +170,28 @@ impl Runner {
             anchors: &anchors,
             guidance: &session.guidance,
         };
-        Some(words::prompt(&prompt, &before))
+        Some((words::prompt(&prompt, &before), parts))
+    }
+
+    /// The parts that the driver takes, and the text with all others named below it.
+    async fn take_parts(&self, text: &str, parts: &[PromptPart]) -> (String, Vec<GivenPart>) {
+        let given = self.shared.given(self.session, parts).await;
+        let (taken, named): (Vec<_>, Vec<_>) = given.into_iter().partition(|part| self.driver.takes(part));
+        (with_parts(text, &named), taken)
     }
 
     async fn child_turn(&mut self, session: SessionId, turn: TurnId) {
         let Some((native, held)) = self.child_of(session).await else { return };
         let seq = held.turn.as_ref().map_or(0, |active| active.seq);
-        let Some(Opened { prompt, .. }) = self.shared.prompt(session, seq).await else { return };
+        let Some(Opened { prompt, parts, .. }) = self.shared.prompt(session, seq).await else { return };
+        let (text, parts) = self.take_parts(&prompt, &parts).await;
         if let Some(mirror) = self.children.get_mut(&native) {
             mirror.turn = Some(turn);
             mirror.done = false;
         }
-        self.say(|driver, out| driver.prompt(turn, Some(&native), &prompt, out));
+        self.say(|driver, out| {
+            driver.prompt(turn, Some(&native), GivenPrompt { text: &text, parts: &parts }, out);
+        });
     }
 
     async fn child_of(&self, session: SessionId) -> Option<(String, Session)> {
@@ -335,16 +356,21 @@ impl Runner {
             let Some((native, _)) = child else { return };
             Some(native.clone())
         };
-        // The answer to a call that is under way reaches the model at the same moment, and shows when it was heard.
-        if self.shared.engine.answer_is_due(session) {
+        let Some(held) = self.shared.session(session).await else { return };
+        let message = held.inbox.iter().find(|waiting| waiting.note == Some(note));
+        let parts = message.map_or(&[][..], |message| &message.parts);
+        // The answer to a call that is under way reaches the model at the same moment, and shows when it was heard. It
+        // carries text alone.
+        if parts.is_empty() && self.shared.engine.answer_is_due(session) {
             return;
         }
-        let Some(held) = self.shared.session(session).await else { return };
         let words = held.guidance.iter().find(|held| held.id == note && held.status == NoteStatus::Pending);
         let Some(words) = words.cloned() else { return };
+        let (text, parts) = self.take_parts(&words.text, parts).await;
         let mut taken = false;
         let key = format!("steer:{note}");
-        self.say(|driver, out| taken = driver.steer(&key, native.as_deref(), &words.text, out));
+        let prompt = GivenPrompt { text: &text, parts: &parts };
+        self.say(|driver, out| taken = driver.steer(&key, native.as_deref(), prompt, out));
         if taken {
             self.carry_out().await;
             let (notes, channel) = (vec![note], "steer".to_owned());

@@ -34,6 +34,7 @@ use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::confine::{self, Confined};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
+use crate::agents::given::with_parts;
 use crate::agents::handover;
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
@@ -394,8 +395,10 @@ async fn once_prompt(
 ) -> Result<String, Failure> {
     let gone = || ("prompt_missing".to_owned(), "the turn's prompt cannot be read from the log".to_owned());
     let active = session.turn.as_ref().filter(|active| active.prompt_id() == turn).ok_or_else(gone)?;
-    let Opened { prompt, anchors, governance } =
+    let Opened { prompt, parts, anchors, governance } =
         shared.prompt(session.id, active.seq).await.ok_or_else(gone)?;
+    // A command takes words alone.
+    let prompt = with_parts(&prompt, &shared.given(session.id, &parts).await);
     let prompt = words::of_leg(active, prompt, !matches!(plan.begin, Begin::New));
     let tell = governance || matches!(plan.begin, Begin::New);
     let before = words::Before {
@@ -417,7 +420,7 @@ impl Runner {
         if let Some(active) = &session.turn {
             self.take_turn(active);
         }
-        self.say(|driver, out| driver.prompt(turn, None, text, out));
+        self.say(|driver, out| driver.prompt(turn, None, text.into(), out));
         self.carry_out().await;
         self.handed_over(turn, Some(session)).await;
         self.close_unless_two_way().await;

@@ -52,7 +52,7 @@ impl Agent {
     }
 
     fn keep(&self, saved: Saved, history: History, place: SessionPlace) -> Result<Arc<Session>, Error> {
-        let memory = Memory { prompts: saved.prompts(), history, cents: 0 };
+        let memory = Memory { prompts: saved.prompts(), history, cents: 0, parts: String::new() };
         let session = Arc::new(Session {
             id: saved.header.session,
             parent: saved.header.parent,

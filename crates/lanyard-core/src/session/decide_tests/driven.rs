@@ -21,6 +21,7 @@ fn taking_over(turn: u128) -> Input {
         note: note_id(turn),
         client_turn_id: None,
         prompt: "go on".into(),
+        parts: Vec::new(),
         delivery: Delivery::Reject,
         memory: None,
         take_over: true,

@@ -242,6 +242,7 @@ fn steered_words_are_never_cut() {
         note: note_id(2),
         client_turn_id: None,
         prompt: prompt.clone(),
+        parts: Vec::new(),
         delivery: Steer,
         memory: None,
         take_over: false,

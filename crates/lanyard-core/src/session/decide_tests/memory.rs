@@ -22,6 +22,7 @@ fn message(turn: u128, delivery: Delivery, memory: serde_json::Value) -> Input {
         note: note_id(turn),
         client_turn_id: None,
         prompt: "go".into(),
+        parts: Vec::new(),
         delivery,
         memory: Some(ask(memory)),
         take_over: false,

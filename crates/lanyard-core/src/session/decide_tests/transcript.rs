@@ -17,7 +17,12 @@ fn what_is_said_is_kept() {
 
 #[test]
 fn what_the_user_said_elsewhere_is_kept_as_theirs() {
-    let said = Signal::Said { role: Role::User, text: "typed in the terminal".into(), message_id: None };
+    let said = Signal::Said {
+        role: Role::User,
+        text: "typed in the terminal".into(),
+        message_id: None,
+        parts: Vec::new(),
+    };
     check(
         in_state(StateName::Executing),
         said,

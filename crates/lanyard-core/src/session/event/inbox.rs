@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{NoteId, TurnId};
 use crate::memory::MemoryAsk;
 use crate::session::inbox::{Delivery, PauseReason, Promotion};
+use crate::session::part::PromptPart;
 
 /// Events of waiting messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,9 @@ pub enum InboxEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client_turn_id: Option<String>,
         prompt: String,
+        /// What is attached to it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<PromptPart>,
         prompt_hash: String,
         delivery: Delivery,
         /// The note by which it goes into the running turn.

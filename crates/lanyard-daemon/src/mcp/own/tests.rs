@@ -75,10 +75,12 @@ fn contexts(
     folder: &tempfile::TempDir,
     hub: &Hub,
     families: &Families,
-    kept: (&OwnTrees, &CheckpointStore, &NotificationHandle),
+    (trees, checkpoints, notifications): (&OwnTrees, &CheckpointStore, &NotificationHandle),
 ) -> Contexts {
     let memory = Memory::new(&MemoryConfig::default(), hub.redaction.clone()).unwrap();
     let gateway = Gateway::new(&Config::default(), folder.path());
+    let attachments = Arc::new(lanyard_store::Attachments::open(folder.path().join("attachments")).unwrap());
+    let kept = (trees, checkpoints, &attachments, notifications);
     common.contexts(memory, (gateway, CallRecording::default()), families, kept)
 }
 

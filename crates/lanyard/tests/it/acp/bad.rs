@@ -83,7 +83,7 @@ fn nonsense_is_answered_with_the_right_error() {
         json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string()
     };
     let here = json!(stage.work());
-    let image = json!([{"type": "image", "data": "aGk=", "mimeType": "image/png"}]);
+    let sound = json!([{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}]);
     let table: Vec<(String, Value, i32)> = vec![
         ("{\"jsonrpc\": \"2.0\", \"id\": 7, ".to_owned(), Value::Null, -32700),
         ("hello?".to_owned(), Value::Null, -32700),
@@ -111,7 +111,7 @@ fn nonsense_is_answered_with_the_right_error() {
         (request("session/load", json!({"sessionId": "x", "cwd": here, "mcpServers": []})), json!(7), -32002),
         (request("session/prompt", json!({"sessionId": "x"})), json!(7), -32602),
         (request("session/prompt", json!({"sessionId": "x", "prompt": []})), json!(7), -32602),
-        (request("session/prompt", json!({"sessionId": "x", "prompt": image})), json!(7), -32602),
+        (request("session/prompt", json!({"sessionId": "x", "prompt": sound})), json!(7), -32602),
         (request("session/close", json!({"sessionId": "x"})), json!(7), -32002),
     ];
     for (line, id, code) in table {

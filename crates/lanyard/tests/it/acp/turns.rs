@@ -2,8 +2,8 @@
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
-    CloseSessionRequest, InitializeRequest, ListSessionsRequest, McpServer, McpServerStdio,
-    NewSessionRequest, SetSessionModeRequest, StopReason,
+    CloseSessionRequest, ContentBlock, ImageContent, InitializeRequest, ListSessionsRequest, McpServer,
+    McpServerStdio, NewSessionRequest, PromptRequest, SetSessionModeRequest, StopReason,
 };
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn it_says_what_it_is_and_can() {
     let can = &told["agentCapabilities"];
     assert_eq!(can["loadSession"], true);
     assert_eq!(can["sessionCapabilities"], json!({"list": {}, "fork": {}, "resume": {}, "close": {}}));
-    assert_eq!(can["promptCapabilities"], json!({"image": false, "audio": false, "embeddedContext": true}));
+    assert_eq!(can["promptCapabilities"], json!({"image": true, "audio": false, "embeddedContext": true}));
     assert_eq!(told["authMethods"], json!([]));
     // A version it does not speak is answered with the one it does.
     let other = editor.request(InitializeRequest::new(ProtocolVersion::V0)).unwrap();
@@ -55,6 +55,31 @@ fn a_prompt_is_a_turn_and_its_end_is_the_answer() {
     assert_eq!((&shown["source"], &shown["agent"]), (&json!("editor"), &json!("a")));
     assert_eq!(shown["workspace"], json!(stage.work()));
     assert_eq!(shown["turns"], 1);
+}
+
+/// A picture in an editor's prompt is an attachment of the turn, and one that is none is refused.
+#[test]
+fn a_picture_of_an_editor_is_attached() {
+    let stage = Stage::new();
+    let editor = stage.editor();
+    let session = editor.new_session(&stage);
+    let ask = |data: &str| {
+        let picture = ContentBlock::Image(ImageContent::new(data, "image/gif"));
+        editor.request(PromptRequest::new(session.clone(), vec![ContentBlock::from("/parts"), picture]))
+    };
+    // `GIF89a` and one point.
+    assert_eq!(ask("R0lGODlhAQABAAAAADs=").unwrap().stop_reason, StopReason::EndTurn);
+    let log = stage.log(&session);
+    let started = log.iter().find(|event| event["type"] == "turn.started").unwrap();
+    let parts = &started["data"]["parts"];
+    assert_eq!(
+        (&parts[0]["kind"], &parts[0]["media_type"]),
+        (&json!("image"), &json!("image/gif")),
+        "{started}"
+    );
+    let refused = ask("aGk=").unwrap_err();
+    assert!(refused.message.contains("claims to be an image"), "{refused:?}");
+    assert_eq!(stage.at_rest(&session)["turns"], 1);
 }
 
 /// FND-D2: a turn whose end an editor has got, live or with the conversation, does not wait to be reviewed.

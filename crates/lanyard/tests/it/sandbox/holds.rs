@@ -29,6 +29,22 @@ fn an_agent_in_a_sandbox_can_do_its_work() {
     }
 }
 
+/// What is attached to the session's messages can be read there and not changed; what belongs to others is not seen.
+#[test]
+fn an_agent_in_a_sandbox_reads_what_is_attached_to_its_messages() {
+    let machine = SmallMachine::new("sandbox = \"strict\"\n", RunBy::Same);
+    let kind = [("content-type", "text/plain")];
+    let kept = machine.daemon.request("POST", "/api/v1/attachments", &kind, Some("remember the milk")).json();
+    let parts = json!([{ "kind": "attachment", "id": kept["id"], "name": "notes.txt" }]);
+    let session = machine.session(&json!({}));
+    let script = "exec 2>&1\nshown=$DATA/attachments/shown/$LANYARD_SESSION\ncat $shown/*-notes.txt; echo\n\
+        ls $DATA/attachments $DATA/attachments/shown | tr '\\n' ' '; echo\n\
+        (echo changed > $shown/*-notes.txt) 2> /dev/null || echo refused\nexit\n";
+    let printed = machine.run_with(&session, script, &parts);
+    assert!(printed.starts_with("remember the milk\n"), "{printed}");
+    assert!(printed.ends_with("refused\n") && !printed.contains("content"), "{printed}");
+}
+
 /// The record, `show` and the log say what holds.
 #[test]
 fn a_session_says_which_sandbox_holds() {

@@ -128,14 +128,24 @@ impl SmallMachine {
     }
 
     pub(super) fn begin(&self, session: &str, script: &str) {
+        self.begin_with(session, script, &json!([]));
+    }
+
+    /// The same with something attached.
+    pub(super) fn begin_with(&self, session: &str, script: &str, parts: &Value) {
         let prompt = format!("{}{script}", self.variables());
-        let sent = self.post(&format!("/sessions/{session}/turns"), &json!({ "prompt": prompt }));
+        let body = json!({ "prompt": prompt, "parts": parts });
+        let sent = self.post(&format!("/sessions/{session}/turns"), &body);
         assert_eq!(sent.status, 201, "{}", sent.text());
     }
 
     /// Has the agent run a script to its end; what it printed.
     pub(super) fn run(&self, session: &str, script: &str) -> String {
-        self.begin(session, script);
+        self.run_with(session, script, &json!([]))
+    }
+
+    pub(super) fn run_with(&self, session: &str, script: &str, parts: &Value) -> String {
+        self.begin_with(session, script, parts);
         self.until(session, |shown| shown["run"]["phase"] == "ended");
         let log = self.daemon.log_after(session, 0);
         let messages = log.iter().filter(|event| event["type"] == "message");

@@ -89,18 +89,18 @@ describe('drafts', () => {
   })
   it('come back, each to its session, and go when they are empty', () => {
     const kept = store()
-    save('a', { text: 'hello', guide: '', turn: 't1' }, kept)
-    expect(load('a', kept)).toEqual({ text: 'hello', guide: '', turn: 't1' })
+    save('a', { text: 'hello', guide: '', attached: [], turn: 't1' }, kept)
+    expect(load('a', kept)).toEqual({ text: 'hello', guide: '', attached: [], turn: 't1' })
     expect(load('b', kept).text).toBe('')
-    save('a', { text: '', guide: '', turn: 't1' }, kept)
+    save('a', { text: '', guide: '', attached: [], turn: 't1' }, kept)
     expect(kept.held).toEqual({})
   })
   it.each(['nonsense', 'null', '7', '{"text":4}'])('are empty when the store holds %s', (text) => {
-    expect(load('a', store({ 'lanyard.draft.a': text }))).toEqual({ text: '', guide: '', turn: null })
+    expect(load('a', store({ 'lanyard.draft.a': text }))).toEqual({ text: '', guide: '', attached: [], turn: null })
   })
   it('are not lost with a store that refuses', () => {
     const full = { ...store(), setItem: () => { throw new Error('full') } }
-    expect(() => save('a', { text: 'x', guide: '', turn: null }, full)).not.toThrow()
+    expect(() => save('a', { text: 'x', guide: '', attached: [], turn: null }, full)).not.toThrow()
   })
 })
 

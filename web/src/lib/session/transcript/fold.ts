@@ -4,6 +4,7 @@ import { words } from '../../format'
 import type { Tone } from '../../states'
 import type { Event, EventOf } from '../events'
 import type { EndItem, Item, ItemOf, Line, NoteItem, ToolItem } from './items'
+import { partsOf, type Part } from '../parts/parts'
 import { mark } from './marks'
 
 /** A message longer than this goes on in another item, so that one that grows and grows is not drawn again as a whole. */
@@ -27,7 +28,7 @@ export class Folder {
   #runs = new Map<string, number>()
   #turns = new Map<string, string>()
   /** Messages on their way into a turn, by note. They stand in the queue until they arrive. */
-  #steers = new Map<string, { text: string; by: Actor; turn: string | null }>()
+  #steers = new Map<string, { text: string; parts?: readonly Part[]; by: Actor; turn: string | null }>()
   /** Calls that are not back yet, in order. */
   #running: string[] = []
   #plan = -1
@@ -54,7 +55,7 @@ export class Folder {
   #take(event: Event): void {
     switch (event.type) {
       case 'message':
-        if (event.data.role === 'user') this.#add(event, { kind: 'user', text: event.data.text, by: null, tags: [] })
+        if (event.data.role === 'user') this.#add(event, { kind: 'user', text: event.data.text, parts: partsOf(event.data.parts), by: null, tags: [] })
         else this.#say(event)
         break
       case 'thought': {
@@ -76,7 +77,7 @@ export class Folder {
         break
       case 'turn.queued':
         if (event.data.note == null) this.#mark(event)
-        else this.#steers.set(event.data.note, { text: event.data.prompt, by: event.actor, turn: event.data.turn })
+        else this.#steers.set(event.data.note, { text: event.data.prompt, parts: partsOf(event.data.parts), by: event.actor, turn: event.data.turn })
         break
       case 'turn.withdrawn':
         if (!this.#unsteered(event)) this.#mark(event)
@@ -145,9 +146,19 @@ export class Folder {
   #say(event: EventOf<'message'>): void {
     const open = this.#items.at(-1)
     const { text } = event.data
+    const parts = partsOf(event.data.parts)
     const message = (event.data as { message_id?: string | null }).message_id ?? null
     if (open?.kind !== 'agent') {
-      this.#add(event, { kind: 'agent', text, rest: false, message })
+      this.#add(event, { kind: 'agent', text, parts, rest: false, message })
+      return
+    }
+    // Text behind an image is below it.
+    if (text !== '' && (open.parts?.length ?? 0) > 0) {
+      this.#add(event, { kind: 'agent', text, parts, rest: true, message })
+      return
+    }
+    if (parts.length > 0) {
+      this.#change(this.#items.length - 1, event, { ...open, text: open.text + text, parts: [...(open.parts ?? []), ...parts] })
       return
     }
     // Pieces with one id are one message; another id begins another.
@@ -244,7 +255,7 @@ export class Folder {
     this.#usage = null
     this.#cost = this.#made = this.#failed = 0
     this.#files.clear()
-    this.#opening = this.#add(event, { kind: 'user', text: prompt, by: by ?? event.actor, tags, begins: turn })
+    this.#opening = this.#add(event, { kind: 'user', text: prompt, parts: partsOf(event.data.parts), by: by ?? event.actor, tags, begins: turn })
   }
 
   #end(event: EventOf<'turn.finished' | 'turn.interrupted'>): void {
@@ -288,7 +299,8 @@ export class Folder {
     if (event.type === 'guidance.queued') {
       const { note, text, kind } = event.data
       if (kind === 'steer') {
-        this.#steers.set(note, { text, by: event.actor, turn: this.#steers.get(note)?.turn ?? null })
+        const { turn = null, parts } = this.#steers.get(note) ?? {}
+        this.#steers.set(note, { text, parts, by: event.actor, turn })
         return
       }
       this.#notes.set(note, this.#add(event, { kind: 'note', note, what: kind ?? 'guidance', text, by: event.actor, state: 'queued', channel: null, call: null }))
@@ -298,7 +310,7 @@ export class Folder {
       const index = this.#notes.get(note)
       const known = this.#find('note', index)
       const steer = this.#steers.get(note)
-      const blank = { note, what: (steer ? 'steer' : 'guidance') as NoteKind, text: steer?.text ?? '', by: steer?.by ?? null, channel: null, call: null }
+      const blank = { note, what: (steer ? 'steer' : 'guidance') as NoteKind, text: steer?.text ?? '', parts: steer?.parts, by: steer?.by ?? null, channel: null, call: null }
       if (event.type === 'guidance.settled') {
         if (known !== null && index !== undefined) this.#change(index, event, { ...known, state: event.data.how })
         return
@@ -318,9 +330,9 @@ export class Folder {
   #unsteered(event: EventOf<'turn.withdrawn'>): boolean {
     const found = [...this.#steers].find(([, steer]) => steer.turn === event.data.turn)
     if (found === undefined) return false
-    const [note, { text, by }] = found
+    const [note, { text, parts, by }] = found
     this.#steers.delete(note)
-    this.#notes.set(note, this.#add(event, { kind: 'note', note, what: 'steer', text, by, state: 'withdrawn', channel: null, call: null }))
+    this.#notes.set(note, this.#add(event, { kind: 'note', note, what: 'steer', text, parts, by, state: 'withdrawn', channel: null, call: null }))
     return true
   }
 

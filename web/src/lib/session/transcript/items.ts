@@ -3,6 +3,7 @@
 import type { Actor, Continuity, GateEntry, NoteKind, PlanEntry } from '../../api/types'
 import type { Tone } from '../../states'
 import type { IconName } from '../../ui/Icon.svelte'
+import { label, type Part } from '../parts/parts'
 
 interface Base {
   /** Stays the same as long as its first event does. */
@@ -18,6 +19,7 @@ interface Base {
 export interface UserItem extends Base {
   kind: 'user'
   text: string
+  parts?: readonly Part[]
   by: Actor | null
   /** Why it stands there, where that is not plain. */
   tags: readonly string[]
@@ -40,6 +42,8 @@ export interface TurnSum {
 interface AgentItem extends Base {
   kind: 'agent'
   text: string
+  /** Images behind the text. */
+  parts?: readonly Part[]
   /** Goes on without a head: the rest of a long message, or the next message of the same turn. */
   rest: boolean
   /** The agent's own name of the message, where it gives one. */
@@ -83,6 +87,7 @@ export interface NoteItem extends Base {
   note: string
   what: NoteKind
   text: string
+  parts?: readonly Part[]
   by: Actor | null
   state: 'queued' | 'delivered' | 'returned' | 'withdrawn' | 'acknowledged' | 'expired' | 'undelivered'
   channel: string | null
@@ -204,8 +209,9 @@ function said(item: Item): string {
   switch (item.kind) {
     case 'user':
     case 'agent':
-    case 'thought':
     case 'note':
+      return [item.text, ...(item.parts ?? []).map(label)].join(' ')
+    case 'thought':
       return item.text
     case 'tool':
       return `${item.tool} ${JSON.stringify(item.arguments ?? '')} ${typeof item.content === 'string' ? item.content : JSON.stringify(item.content ?? '')}`

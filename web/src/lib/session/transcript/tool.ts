@@ -82,7 +82,7 @@ export function answer(content: unknown): string {
 
 function block(value: unknown): string {
   const of = fields(value)
-  if (of.type === 'diff') return ''
+  if (of.type === 'diff' || of.type === 'attachment') return ''
   if (of.type === 'content') return answer(of.content)
   if (typeof of.text === 'string') return of.text
   if (of.type === 'image' || of.type === 'audio') return `[${of.type}]`

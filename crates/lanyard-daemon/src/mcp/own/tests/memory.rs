@@ -32,6 +32,7 @@ impl Room {
             note: NoteId::mint(self.app.clock.now(), self.app.clock.random()),
             client_turn_id: None,
             prompt: "Fix the flaky test".to_owned(),
+            parts: Vec::new(),
             delivery: Delivery::Reject,
             memory,
             take_over: false,

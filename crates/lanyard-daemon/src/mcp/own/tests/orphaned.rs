@@ -26,7 +26,12 @@ async fn orphans_are_reported_with_what_is_known_and_the_rest_is_not() {
     let hub = room.hub(Some("a")).await;
     let orphan = room.child(hub).await;
     at_work(&room, orphan).await;
-    let said = Signal::Said { role: Role::Agent, text: "I will fix the form".to_owned(), message_id: None };
+    let said = Signal::Said {
+        role: Role::Agent,
+        text: "I will fix the form".to_owned(),
+        message_id: None,
+        parts: Vec::new(),
+    };
     let changed = Signal::FileChanged { path: "/w/form.rs".to_owned(), added: None, removed: None };
     let called = Signal::ToolCalled { call: "c".to_owned(), tool: "bash".to_owned(), arguments: Value::Null };
     let back = Signal::ToolReturned { call: "c".to_owned(), is_error: false, content: Value::Null };
