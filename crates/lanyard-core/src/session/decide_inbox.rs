@@ -16,7 +16,7 @@ use crate::session::part::{PromptPart, message_hash};
 use crate::session::record::Session;
 use crate::session::refusal::Refusal;
 use crate::session::review::{self, ReviewEvent};
-use crate::textsession::sayable::sayable;
+use crate::session::sayable::sayable;
 use crate::time::Timestamp;
 
 /// Why a turn was cancelled that a message takes the place of.
@@ -61,8 +61,6 @@ fn send(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
-    let Message { turn, note, client_turn_id, prompt, parts, delivery, memory, take_over } = message;
-    let client = client_turn_id.as_deref();
     // Told twice, it is one message, also when its turn has begun.
     let runs = session.turn.as_ref().is_some_and(|active| active.id == message.turn);
     if runs || session.waiting(message.turn).is_some() {
@@ -85,7 +83,8 @@ fn admit(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
-    let Message { turn, note, client_turn_id, delivery, memory, take_over, prompt: _, review: _ } = message;
+    let Message { turn, note, client_turn_id, parts, delivery, memory, take_over, prompt: _, review: _ } =
+        message;
     let client = client_turn_id.as_deref();
     alive(session)?;
     let taken = takes_over(session, *take_over)?;
