@@ -21,6 +21,7 @@ pub mod handover;
 mod judge;
 mod kept_images;
 mod limits;
+mod on_terminal;
 mod opencode;
 mod pen;
 #[cfg(test)]
@@ -47,6 +48,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 
 use crate::runs::Runs;
+use crate::terminal::LiveTerminals;
 use addresses::Addresses;
 use desk::Desk;
 use engine::AgentEngine;
@@ -125,10 +127,17 @@ pub enum CompactionAnswer {
 #[derive(Debug, Clone)]
 pub struct Wishes {
     settings: LiveConfig,
+    terminals: LiveTerminals,
     sender: mpsc::Sender<AgentWish>,
 }
 
 impl Wishes {
+    /// The programs on terminals that run now.
+    #[must_use]
+    pub fn terminals(&self) -> &LiveTerminals {
+        &self.terminals
+    }
+
     /// Whether the config has an agent of this name. Who runs a session's agent is a fact of its record instead.
     #[must_use]
     pub fn can_run(&self, agent: &str) -> bool {
@@ -163,6 +172,7 @@ impl Wishes {
 /// The desk before it is opened: wishes may be put already.
 pub struct Agents {
     settings: LiveConfig,
+    terminals: LiveTerminals,
     wishes: mpsc::Receiver<AgentWish>,
 }
 
@@ -174,9 +184,10 @@ impl std::fmt::Debug for Agents {
 
 /// Sets the desk up with the agents of the config.
 #[must_use]
-pub fn agents(settings: &LiveConfig) -> (Agents, Wishes) {
+pub fn agents(settings: &LiveConfig, terminals: LiveTerminals) -> (Agents, Wishes) {
     let (sender, wishes) = mpsc::channel(WISHES_MAX);
-    (Agents { settings: settings.clone(), wishes }, Wishes { settings: settings.clone(), sender })
+    let agents = Agents { settings: settings.clone(), terminals: terminals.clone(), wishes };
+    (agents, Wishes { settings: settings.clone(), terminals, sender })
 }
 
 impl Agents {
@@ -187,7 +198,7 @@ impl Agents {
         addresses: Addresses,
         (checkpoints, attachments): (&CheckpointStore, &Arc<Attachments>),
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
-        let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
+        let (settings, terminals, mirrors) = (self.settings, self.terminals, Mutex::new(HashMap::new()));
         let (checkpoints, attachments) = (checkpoints.clone(), attachments.clone());
         let exhausted = ExhaustedAccounts::open(runs.beside(exhausted::FILE));
         let shared = Shared {
@@ -196,10 +207,13 @@ impl Agents {
             clock,
             runs,
             settings,
+
+            terminals,
             mirrors,
             addresses,
             checkpoints,
             attachments,
+
             exhausted,
         };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
@@ -219,13 +233,16 @@ pub fn program() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::TerminalArchive;
 
     /// FND-K13: an agent whose runner is silent is not waited for beyond the bound, and the runner sees that the caller has
     /// left.
     #[tokio::test]
     async fn fnd_k13_a_compaction_that_nobody_answers_ends_with_its_bound() {
-        let (mut silent, wishes) =
-            agents(&LiveConfig::new(lanyard_api::config::Config::default(), "lanyard".into()));
+        let (mut silent, wishes) = agents(
+            &LiveConfig::new(lanyard_api::config::Config::default(), "lanyard".into()),
+            LiveTerminals::new(TerminalArchive::in_data("data".as_ref())),
+        );
         let session = SessionId::from_u128(7);
         let asked = || wishes.compact(session, "k".to_owned(), Duration::ZERO);
         assert_eq!(asked().await, CompactionAnswer::Unanswered);

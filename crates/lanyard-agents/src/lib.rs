@@ -5,3 +5,4 @@ pub mod agents;
 pub mod history;
 pub mod runs;
 pub mod sandbox;
+pub mod terminal;

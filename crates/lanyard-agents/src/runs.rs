@@ -14,6 +14,9 @@
 //! | `contacts.json` | which MCP servers the agent has reached through the relay | shim |
 //! | `door` | what the sandbox of the run sees of it: its ways to the relay and the proxy | shim |
 //! | `proxy.log` | what the proxy connected to, and what it refused | shim |
+//! | `recording.cast` | what a program wrote on its terminal, with times (asciicast 2) | shim |
+//! | `sizes.json` | from which place in the output on its window had which size | shim |
+//! | `screen.json` | its screen at a place in the output | daemon |
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
 mod folder;
@@ -21,16 +24,17 @@ pub mod foreign;
 mod last_output;
 pub mod link;
 pub mod process;
+pub mod pty_helper;
 mod record;
 pub mod relay;
 pub mod shim;
 mod wire;
 
-pub use folder::KnownRun;
+pub use folder::{KnownRun, ScreenFile};
 pub use last_output::{LastOutput, last_output};
 pub use link::{Adopted, Link, LinkError, Output, Runs, Sent, StartError};
 pub use process::{EndedBy, EndedWork, Identity, ProcessEnd, Whose, Work};
-pub use record::{Exit, How, Spec, SpoolLimits};
+pub use record::{Exit, How, Spec, SpoolLimits, TerminalSpec};
 pub use wire::INPUT_MAX;
 
 /// Keeps the daemon's own variables from a process it starts: where its data and config are is no agent's business.

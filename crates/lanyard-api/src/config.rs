@@ -46,6 +46,9 @@ const CHAT_CHANNELS: [&str; 2] = ["chat", "telegram"];
 /// The agent that needs no account: it plays a small piece of work, or whatever its prompt says.
 pub const DEMO: &str = "demo";
 
+/// The agent of sessions that are programs on terminals, where no agent of the config is meant. It has no settings.
+pub const TERMINAL: &str = "terminal";
+
 /// What `lanyard init` writes: every setting with its default, commented out.
 pub const TEMPLATE: &str = include_str!("config.toml");
 

@@ -23,6 +23,7 @@ mod sign_in;
 mod snapshots;
 mod storage;
 mod subagents;
+mod terminals;
 mod turns;
 mod worktrees;
 mod writer;
@@ -86,6 +87,10 @@ pub use snapshots::{
 };
 pub use storage::{BackupReceipt, GcCount, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
 pub use subagents::{FamilyMember, McpNames, NewSubagent, Relation, Subagent};
+pub use terminals::{
+    CursorPlace, NewTerminalInput, NewWindowSize, TerminalConnected, TerminalFrame, TerminalReceipt,
+    TerminalView,
+};
 pub use turns::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     TurnList, TurnReceipt,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanyard_api::agents::settings::AgentSettings;
-use lanyard_api::config::{Config, Features, StorageRules};
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
+use lanyard_api::config::{Config, Features, StorageRules, TERMINAL};
 use lanyard_core::Rules;
 use parking_lot::RwLock;
 
@@ -71,11 +71,12 @@ impl LiveConfig {
     /// The settings of an agent. A run keeps those it was started with.
     #[must_use]
     pub fn agent(&self, name: &str) -> Option<AgentSettings> {
-        self.inner.in_use.read().agents.get(name).cloned()
+        let set = self.inner.in_use.read().agents.get(name).cloned();
+        set.or_else(|| (name == TERMINAL).then(|| AgentSettings::of(DriverKind::Terminal, Vec::new())))
     }
 
     #[must_use]
     pub fn has_agent(&self, name: &str) -> bool {
-        self.inner.in_use.read().agents.contains_key(name)
+        name == TERMINAL || self.inner.in_use.read().agents.contains_key(name)
     }
 }

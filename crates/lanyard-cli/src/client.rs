@@ -51,6 +51,11 @@ impl<'a> Client<'a> {
         Ok(self.ask(ApiRequest::question(route, Some(ANSWER_TIMEOUT))).await?.json()?)
     }
 
+    /// An answer that is no JSON.
+    pub(crate) async fn get_bytes(&mut self, route: &Route) -> Result<Bytes, Failure> {
+        Ok(self.ask(ApiRequest::question(route, Some(ANSWER_TIMEOUT))).await?.body)
+    }
+
     /// A question that may take as long as it takes.
     pub(crate) async fn get_patiently<T: DeserializeOwned>(&mut self, route: &Route) -> Result<T, Failure> {
         Ok(self.ask(ApiRequest::question(route, None)).await?.json()?)

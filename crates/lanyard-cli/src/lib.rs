@@ -6,6 +6,7 @@ mod bridge;
 mod chosen_agent;
 mod cli;
 mod client;
+mod console;
 mod context;
 mod dialogue;
 mod failure;

@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -143,7 +144,7 @@ impl OpenStream {
     async fn next(&mut self) -> Option<String> {
         match self {
             Self::Events(stream) => stream.next().await.map(|frame| frame.data),
-            Self::WebSocket(frames) => next_text(&mut frames.0).await,
+            Self::WebSocket(frames) => frames.next_text().await,
         }
     }
 
@@ -155,16 +156,40 @@ impl OpenStream {
     }
 }
 
-async fn next_text(socket: &mut WebSocketStream<BoxedStream>) -> Option<String> {
-    loop {
-        match tokio::time::timeout(SILENCE_MAX, socket.next()).await.ok()??.ok()? {
-            Message::Text(text) => return Some(text.as_str().to_owned()),
-            Message::Close(_) => return None,
-            // Answered with the next flush.
-            Message::Ping(_) => {
-                let _ = socket.flush().await;
+/// What a WebSocket carries.
+#[derive(Debug)]
+pub(crate) enum SocketFrame {
+    Text(String),
+    Binary(Bytes),
+}
+
+impl WebSocketFrames {
+    pub(crate) async fn open(address: &DaemonAddress, route: &Route) -> Result<Self, ClientError> {
+        web_socket(address, route).await.map(Self)
+    }
+
+    /// The next frame; `None` when the socket ended, broke or fell silent.
+    pub(crate) async fn next(&mut self) -> Option<SocketFrame> {
+        let socket = &mut self.0;
+        loop {
+            match tokio::time::timeout(SILENCE_MAX, socket.next()).await.ok()??.ok()? {
+                Message::Text(text) => return Some(SocketFrame::Text(text.as_str().to_owned())),
+                Message::Binary(bytes) => return Some(SocketFrame::Binary(bytes)),
+                Message::Close(_) => return None,
+                // Answered with the next flush.
+                Message::Ping(_) => {
+                    let _ = socket.flush().await;
+                }
+                Message::Pong(_) | Message::Frame(_) => {}
             }
-            Message::Binary(_) | Message::Pong(_) | Message::Frame(_) => {}
+        }
+    }
+
+    async fn next_text(&mut self) -> Option<String> {
+        loop {
+            if let SocketFrame::Text(text) = self.next().await? {
+                return Some(text);
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ mod record_watch;
 mod route;
 pub mod rpc;
 mod sse;
+mod terminal_stream;
 
 pub use absence::BACKOFF;
 pub use connection::{HttpAnswer, HttpConnection, HttpError};
@@ -33,3 +34,4 @@ pub use link::DaemonLink;
 pub use record_watch::{RecordWatch, WatchSettings, Woken};
 pub use route::Route;
 pub use sse::{EventStream, SseFrame};
+pub use terminal_stream::{TerminalStep, TerminalStream};

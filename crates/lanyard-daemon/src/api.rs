@@ -42,6 +42,7 @@ mod streams;
 mod subagents;
 mod system;
 mod tasks;
+mod terminal;
 mod turns;
 mod worktrees;
 mod writer;
@@ -138,6 +139,9 @@ pub struct App {
     /// Notified when a client asks the daemon to end.
     pub shutdown: Arc<Notify>,
 }
+
+#[cfg(test)]
+pub(crate) use terminal::TerminalRefusal;
 
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

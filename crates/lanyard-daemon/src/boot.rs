@@ -55,6 +55,7 @@ use lanyard_agents::agents::wanted::{self, WantedRun};
 use lanyard_agents::agents::{self, Wishes};
 use lanyard_agents::runs::Runs;
 use lanyard_agents::sandbox::OwnFiles;
+use lanyard_agents::terminal::{LiveTerminals, TerminalArchive};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
@@ -132,7 +133,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (live, hub) = (LiveConfig::new(config.clone(), program.clone()), hub(config, &store)?);
     let (memory, policy) = remembering(config, &hub)?;
     let continuity = ContinuityCounter::open(config.continuity, &*store)?;
-    let (desk, wishes) = agents::agents(&live);
+    let (desk, wishes) = agents::agents(&live, LiveTerminals::new(TerminalArchive::in_data(&home.dir)));
     let parts =
         parts(&store, &hub, &clock, presence.seen(), (&options, &live), &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;

@@ -24,6 +24,7 @@ use lanyard_store::{AttachmentError, CursorError, StoreError};
 
 use super::*;
 use crate::api::AttachmentRefusal;
+use crate::api::TerminalRefusal;
 use crate::auth::Denied;
 use crate::engine::AskError;
 use crate::families::FamilyError;
@@ -111,6 +112,7 @@ fn the_page_of_refusals() {
     histories(&mut page);
     searches(&mut page);
     attachments(&mut page);
+    terminals(&mut page);
     requests(&mut page);
     expect_file!["../../../docs/refusals.md"].assert_eq(&page.0);
 }
@@ -135,6 +137,21 @@ fn searches(page: &mut Page) {
     page.problem(SearchRefusal::PrefixShort { word: "a".to_owned() });
     page.problem(SearchRefusal::BadFilter { key: "kind", value: "thought".to_owned() });
     page.problem(SearchRefusal::FilterTwice { key: "agent" });
+}
+
+fn terminals(page: &mut Page) {
+    page.section("Programs on terminals");
+    for refusal in [
+        TerminalRefusal::NotTerminal,
+        TerminalRefusal::NotRunning,
+        TerminalRefusal::NoRecording,
+        TerminalRefusal::NotSocket,
+        TerminalRefusal::InputBad,
+        TerminalRefusal::InputFull,
+        TerminalRefusal::Unreachable,
+    ] {
+        page.problem(refusal);
+    }
 }
 
 fn sessions(page: &mut Page) {
@@ -191,6 +208,9 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
         Refusal::SandboxHost { host: "a b".into() },
+        Refusal::WindowSize { cols: 0, rows: 24 },
+        Refusal::TerminalCommand,
+        Refusal::TerminalTurns,
         Refusal::Cycle { parent },
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },

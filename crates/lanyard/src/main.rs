@@ -4,6 +4,8 @@ mod host;
 
 use std::process::ExitCode;
 
+use lanyard_agents::runs::pty_helper;
+
 /// A tool call through the gateway allocates some hundred times, on threads that hand memory to each other.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -15,6 +17,12 @@ fn main() -> ExitCode {
         && first == "shim"
     {
         return lanyard_agents::runs::shim::main(dir.as_ref());
+    }
+    let mut arguments = std::env::args_os().skip(1);
+    if let (Some(first), Some(program)) = (arguments.next(), arguments.next())
+        && first == pty_helper::HELPER
+    {
+        return pty_helper::main(&program, arguments);
     }
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(first), Some(order), Some(program)) = (arguments.next(), arguments.next(), arguments.next())

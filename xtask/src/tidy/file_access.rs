@@ -17,7 +17,7 @@ const CRATES: [&str; 5] = [
 ];
 
 /// Files, or folders with a `/` behind, that may open files by themselves; and why.
-const ALLOWED: [(&str, &str); 18] = [
+const ALLOWED: [(&str, &str); 19] = [
     ("workspace_files", "the one module that opens files of a workspace"),
     ("agents/accounts.rs", "secrets that the config names; only regular files are opened"),
     ("agents/credentials.rs", "files in the user's home that agents document; only regular ones are opened"),
@@ -35,6 +35,7 @@ const ALLOWED: [(&str, &str); 18] = [
     ("sandbox/proxy.rs", "the run's folder, which its agent does not see"),
     ("snapshot/own_store.rs", "the data folder"),
     ("storage/copies.rs", "a folder that an operator names for a backup"),
+    ("terminal/kept.rs", "the data folder, and recordings in the folders of runs"),
     ("tls.rs", "certificates that the config names"),
 ];
 

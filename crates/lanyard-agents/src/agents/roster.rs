@@ -10,7 +10,7 @@ use lanyard_api::agents::known::{self, KNOWN, place};
 use lanyard_api::agents::naming::{self, AgentRefusal};
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_api::config::DEMO;
-use lanyard_core::session::{AgentInfo, Capabilities};
+use lanyard_core::session::{AgentInfo, Capabilities, TerminalProgram};
 use tokio::sync::Semaphore;
 
 use crate::runs::Runs;
@@ -120,9 +120,13 @@ impl Roster {
         })
     }
 
-    /// Whether the agent is configured and its program is on this machine. Looks at files, so it may block for a moment.
-    pub fn can_start(&self, name: &str) -> Result<(), AgentRefusal> {
-        let settings = self.named(name)?;
+    /// Whether the agent is configured and its program, or the one that takes its place on a terminal, is on this machine.
+    /// Looks at files, so it may block for a moment.
+    pub fn can_start(&self, name: &str, terminal: Option<&TerminalProgram>) -> Result<(), AgentRefusal> {
+        let mut settings = self.named(name)?;
+        if let Some(terminal) = terminal {
+            settings.command.clone_from(&terminal.command);
+        }
         if place(&settings).is_some() {
             return Ok(());
         }

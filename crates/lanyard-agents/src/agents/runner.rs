@@ -5,6 +5,7 @@ mod act;
 mod adopt;
 mod budget;
 mod clear;
+mod console;
 mod course;
 mod end;
 mod limited;
@@ -34,6 +35,7 @@ use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 
 use clear::Cleared;
+use console::{RunConsole, next_resize};
 use course::Course;
 pub(super) use end::{how_of, process_of};
 use spent::SpentOutput;
@@ -56,6 +58,8 @@ pub(super) struct Runner {
     driver: Box<dyn Driver>,
     link: Link,
     output: Output,
+    /// The screen of a program on a terminal.
+    console: Option<RunConsole>,
     /// What was read and holds no whole line yet, and where it begins.
     unread: Vec<u8>,
     position: u64,
@@ -197,7 +201,9 @@ impl Runner {
                 (request, result) = self.calls.done() => {
                     self.say(|driver, out| driver.called(&request, result, out));
                 }
+                order = next_resize(&mut self.console) => self.resize_console(order).await,
                 piece = self.output.next() => match piece {
+                    Ok(Some(piece)) if self.console.is_some() => self.draw(&piece).await,
                     Ok(Some(piece)) => self.read(&piece),
                     Ok(None) => break,
                     Err(error) => {

@@ -17,6 +17,7 @@ use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure};
 use crate::agents::exhausted::ExhaustedAccounts;
 use crate::agents::runner::process_of;
 use crate::runs::Runs;
+use crate::terminal::LiveTerminals;
 use lanyard_base::clock::Clock;
 use lanyard_base::error_chain;
 use lanyard_base::live_config::LiveConfig;
@@ -35,6 +36,8 @@ pub(super) struct Shared {
     pub(super) clock: Arc<Clock>,
     pub(super) runs: Runs,
     pub(super) settings: LiveConfig,
+    /// The programs on terminals that run now.
+    pub(super) terminals: LiveTerminals,
     /// Sessions that show a subagent, and the session whose run it is part of.
     pub(super) mirrors: Mutex<HashMap<SessionId, SessionId>>,
     /// Where agents reach MCP servers.

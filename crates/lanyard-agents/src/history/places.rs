@@ -67,7 +67,7 @@ pub fn history_of(settings: &AgentSettings) -> Option<HistoryKind> {
         DriverKind::Claude => Some(HistoryKind::Claude),
         DriverKind::Codex => Some(HistoryKind::Codex),
         DriverKind::Opencode => Some(HistoryKind::Opencode),
-        DriverKind::Acp | DriverKind::Command => match program {
+        DriverKind::Acp | DriverKind::Command | DriverKind::Terminal => match program {
             "claude" | "claude-agent-acp" | "claude-code-acp" => Some(HistoryKind::Claude),
             "codex" | "codex-acp" => Some(HistoryKind::Codex),
             "opencode" => Some(HistoryKind::Opencode),

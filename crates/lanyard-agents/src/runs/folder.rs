@@ -1,10 +1,12 @@
 //! The folder of a run and the small files in it.
 
+use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use lanyard_core::session::WindowSize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,17 @@ pub(crate) struct TurnFile {
     pub(crate) turn: String,
     /// Clock ticks between boot and its beginning: what started before is none of its processes.
     pub(crate) since: u64,
+}
+
+/// `screen.json`. From here a later daemon makes the screen again, with the output after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenFile {
+    /// The place in the output.
+    pub at: u64,
+    pub size: WindowSize,
+    pub title: String,
+    /// What makes an empty terminal show this screen.
+    pub state: String,
 }
 
 #[derive(Debug, Clone)]
@@ -141,6 +154,25 @@ impl Folder {
         file.sync_all()?;
         std::fs::rename(&aside, self.file("exit.json"))?;
         File::open(&self.path)?.sync_all()
+    }
+
+    /// From which place in the output on a terminal's window had which size.
+    pub(crate) fn sizes(&self) -> io::Result<Vec<(u64, WindowSize)>> {
+        Ok(read(&self.file("sizes.json"))?.unwrap_or_default())
+    }
+
+    pub(crate) fn write_sizes(&self, sizes: &VecDeque<(u64, WindowSize)>) -> io::Result<()> {
+        // Not synced: no screen outlives the machine.
+        write_aside(&self.path, "sizes.json", sizes).map(drop)
+    }
+
+    /// The screen at a place in the output.
+    pub(crate) fn screen(&self) -> io::Result<Option<ScreenFile>> {
+        read(&self.file("screen.json"))
+    }
+
+    pub(crate) fn write_screen(&self, screen: &ScreenFile) -> io::Result<()> {
+        write_aside(&self.path, "screen.json", screen).map(drop)
     }
 
     /// How long the spool is.

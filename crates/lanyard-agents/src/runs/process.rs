@@ -70,6 +70,8 @@ pub struct ProcessEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
+    /// The hangup of its terminal.
+    Hangup,
     Term,
     Kill,
 }
@@ -77,6 +79,7 @@ pub enum EndedBy {
 impl EndedBy {
     fn signal(self) -> Signal {
         match self {
+            Self::Hangup => Signal::HUP,
             Self::Term => Signal::TERM,
             Self::Kill => Signal::KILL,
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use lanyard_core::session::WindowSize;
 use serde::{Deserialize, Serialize};
 
 use super::process::ProcessEnd;
@@ -13,6 +14,9 @@ use crate::sandbox::Enclosure;
 const SPOOL_MAX: u64 = 256 * 1024 * 1024;
 /// How long a spool that cannot be written is tried again before the agent is ended.
 const SPOOL_PATIENCE_MS: u64 = 10_000;
+
+/// Bytes of the recording of one run. What comes after is not recorded, and the recording says so.
+const RECORDING_MAX: u64 = 32 << 20;
 
 /// How an agent is started. It reaches the shim through a pipe: no secret stands in an argument or in a file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +32,26 @@ pub struct Spec {
     pub limits: SpoolLimits,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Enclosure>,
+    /// Run it on a terminal of its own instead of pipes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalSpec>,
+}
+
+/// The terminal of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSpec {
+    /// The size its window begins with.
+    pub size: WindowSize,
+    /// When its recording begins, in seconds of the calendar.
+    pub began_s: i64,
+    pub recording_max: u64,
+}
+
+impl TerminalSpec {
+    #[must_use]
+    pub const fn new(size: WindowSize, began_s: i64) -> Self {
+        Self { size, began_s, recording_max: RECORDING_MAX }
+    }
 }
 
 /// The values of the environment may be secrets.
@@ -41,6 +65,7 @@ impl fmt::Debug for Spec {
             .field("grace_ms", &self.grace_ms)
             .field("limits", &self.limits)
             .field("sandbox", &self.sandbox)
+            .field("terminal", &self.terminal)
             .finish()
     }
 }

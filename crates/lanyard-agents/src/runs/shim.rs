@@ -6,6 +6,8 @@
 
 mod client;
 mod input;
+mod pty;
+mod recording;
 mod spool;
 mod supervise;
 
@@ -34,6 +36,7 @@ use super::wire::{self, Birth, Failed};
 use crate::sandbox::bridge::carry_to_port;
 use crate::sandbox::proxy::connect_for;
 use crate::sandbox::{BLANK, DOOR, Enclosure, PROXY_SOCKET, Parent, RELAY_SOCKET};
+use pty::PtyMaster;
 use spool::{Spool, Tail};
 use supervise::Supervisor;
 
@@ -124,7 +127,8 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
         }
         relay::start(listener, socket, Contacts::new(folder.path.clone()))?;
     }
-    let child = spawn(&spec, &run, &cwd)?;
+    let mut terminal = spec.terminal.map(|spec| PtyMaster::open(&folder, spec)).transpose()?;
+    let child = spawn(&spec, &run, &cwd, terminal.as_mut())?;
     let agent = match record_agent(&folder, &mut owner, child.id()) {
         Ok(agent) => agent,
         Err(error) => {
@@ -132,7 +136,19 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
             return Err(error.into());
         }
     };
-    Ok(Supervisor::new(supervise::Parts { run, folder, me, agent, child, out, err, listener, wake, spec })?)
+    Ok(Supervisor::new(supervise::Parts {
+        run,
+        folder,
+        me,
+        agent,
+        child,
+        terminal,
+        out,
+        err,
+        listener,
+        wake,
+        spec,
+    })?)
 }
 
 /// A whole document or nothing: a daemon that dies while it writes has started no agent.
@@ -170,7 +186,7 @@ fn check_cwd(cwd: &Path) -> Result<(), NotBorn> {
     })
 }
 
-fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
+fn spawn(spec: &Spec, run: &str, cwd: &Path, terminal: Option<&mut PtyMaster>) -> Result<Child, NotBorn> {
     if spec.argv.is_empty() {
         return Err(NotBorn { what: Failed::Program, text: "no program is named".to_owned() });
     }
@@ -185,7 +201,13 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(NotBorn { what: Failed::Program, text: "no program is named".to_owned() });
     };
-    let mut command = Command::new(program);
+    let mut command = match terminal {
+        Some(terminal) => {
+            check_program(spec)?;
+            terminal.command(program)?
+        }
+        None => piped(program),
+    };
     if spec.clear_env {
         command.env_clear();
     }
@@ -195,11 +217,7 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
         .env("PWD", cwd)
         .envs(&spec.env)
         .env(MARKER, run)
-        .current_dir(cwd)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .current_dir(cwd);
     for name in spec.sandbox.iter().flat_map(|sandbox| &sandbox.unset) {
         command.env_remove(name);
     }
@@ -215,7 +233,14 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
     })
 }
 
-/// The sandbox starts the program, and a program that is missing should be told as one.
+/// A program with pipes, in a group of its own.
+fn piped(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A helper starts the program, and a program that is missing should be told as one.
 fn check_program(spec: &Spec) -> Result<(), NotBorn> {
     let Some(program) = spec.argv.first() else { return Ok(()) };
     let inherited = || std::env::var("PATH").unwrap_or_default();

@@ -18,6 +18,7 @@ pub(crate) const KEY_MAX: usize = 256;
 pub(crate) enum Request {
     Send { id: u64, key: String, len: usize },
     CloseInput { id: u64 },
+    Resize { id: u64, key: String, cols: u16, rows: u16 },
     End { id: u64, grace_ms: u64 },
     Status { id: u64 },
     Consumed { to: u64 },
@@ -54,6 +55,12 @@ pub(crate) enum Answer {
     InputClosed,
     /// Too much waits for the agent already.
     InputFull,
+    /// The window has the new size from this place in the output on.
+    Resized {
+        at: u64,
+    },
+    /// The run has no terminal.
+    NoTerminal,
     Status(Status),
 }
 

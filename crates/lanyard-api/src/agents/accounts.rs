@@ -140,7 +140,7 @@ impl AgentSettings {
         let local = self.local_history.unwrap_or(match self.driver {
             DriverKind::Claude | DriverKind::Codex | DriverKind::Opencode => true,
             // Any program may be behind these.
-            DriverKind::Acp | DriverKind::Command => false,
+            DriverKind::Acp | DriverKind::Command | DriverKind::Terminal => false,
         });
         let has_home = |account: &Account| account.variables().any(|name| HOMES.contains(&name.as_str()));
         local && !has_home(from) && !has_home(to)

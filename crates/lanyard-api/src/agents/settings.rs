@@ -179,6 +179,9 @@ pub enum DriverKind {
     Codex,
     /// Any command, run once per turn.
     Command,
+    /// A program on a terminal of its own. Sessions have it that name such a program; no agent of the config has.
+    #[serde(skip_deserializing)]
+    Terminal,
 }
 
 impl DriverKind {
@@ -190,6 +193,7 @@ impl DriverKind {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Command => "command",
+            Self::Terminal => "terminal",
         }
     }
 
@@ -198,7 +202,7 @@ impl DriverKind {
     pub const fn steers_subagents(self) -> bool {
         match self {
             Self::Opencode | Self::Codex => true,
-            Self::Acp | Self::Claude | Self::Command => false,
+            Self::Acp | Self::Claude | Self::Command | Self::Terminal => false,
         }
     }
 }

@@ -3,13 +3,15 @@
 use std::io::IsTerminal;
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::TerminalView;
 use lanyard_client::{DaemonStream, Route, StreamCursor, StreamFeed, StreamFollower, Transport};
 use lanyard_core::SessionId;
-use lanyard_core::session::SessionView;
+use lanyard_core::session::{Run, SessionView};
 
 use super::logs::EventLines;
 use super::printer::Printer;
 use super::target::workspace;
+use crate::console;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::tui::attach::{Mode, Model};
@@ -27,7 +29,8 @@ const OPEN_MAX: usize = 16;
 const EXAMPLES: &str = "\
 Shows what was said and done, follows what happens, and lets you type: a turn, guidance, answers.
 Leaving (Ctrl-D) detaches: the session goes on. `?` shows all keys. Without a session you choose
-one from a list. A restart of the daemon is survived and nothing is missed; a daemon that stays away
+one from a list. A program on a terminal (`lanyard run --pty`) is shown as it is: all keys are the
+program's, Ctrl-\\ d detaches, Ctrl-\\ w asks to write. A restart of the daemon is survived and nothing is missed; a daemon that stays away
 for a minute (LANYARD_DAEMON_WAIT_MS) ends it with code 3.
 
 Examples:
@@ -92,6 +95,14 @@ impl AttachArgs {
             .with("plan", self.plan.as_ref());
         let view: SessionView = client.get(&route).await?;
         drop(client);
+        // One that was only just made is about to run.
+        if view.terminal.is_some() && view.run.as_ref().is_none_or(Run::is_live) {
+            return if screen {
+                console::show(context, &view, mode).await
+            } else {
+                as_text(context, &view).await
+            };
+        }
         if screen { on_screen(context, view.id, how).await } else { plain(context, &view, how).await }
     }
 }
@@ -181,6 +192,14 @@ pub(super) fn failed(refused: Refused) -> Failure {
         return Failure::unreachable(&refused.code, refused.title, refused.advice);
     }
     Failure::local(&refused.code, refused.title, refused.advice)
+}
+
+/// The screen of a program as text, for output that is no terminal.
+async fn as_text(context: &Context, view: &SessionView) -> Result<(), Failure> {
+    context.out.note("there is no terminal to draw on: showing the program's screen as text");
+    let mut client = context.client().await?;
+    let shown: TerminalView = client.get(&Route::to(&["sessions", &view.id.to_string(), "terminal"])).await?;
+    if context.out.is_json() { context.out.json(&shown) } else { context.out.data(&shown.text) }
 }
 
 /// One line per event, for output that is no terminal.

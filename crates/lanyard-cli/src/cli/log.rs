@@ -1,5 +1,9 @@
 //! `lanyard log`: a session as a conversation one can read.
 
+use std::path::{Path, PathBuf};
+
+use lanyard_api::types::TerminalView;
+use lanyard_client::Route;
 use lanyard_core::session::SessionView;
 use lanyard_core::{GateId, Timestamp};
 use serde_json::Value;
@@ -52,6 +56,9 @@ pub(super) struct Log {
     since: Option<Since>,
     #[command(flatten)]
     export: ExportForm,
+    /// Of a program on a terminal: write its newest recording to this file, as asciicast 2; `-` is stdout
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "since", "html", "markdown"])]
+    cast: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -96,6 +103,9 @@ impl Log {
         let view: SessionView = client.get(&self.target.route(&[])).await?;
         // By its id from here on: an alias could come to mean another session while this one is followed.
         let id = view.id.to_string();
+        if let Some(file) = &self.cast {
+            return export_recording(context, &mut client, &id, file).await;
+        }
         let after = match &self.since {
             None => 0,
             Some(since) => position(&mut client, &view, since).await?,
@@ -115,9 +125,40 @@ impl Log {
         }
         let mut printer = Printer::new(context, &view, after, sink);
         printer.read(&mut client, &id, view.last_seq).await?;
-        drop(client);
-        if self.follow { printer.follow(&id).await } else { printer.finish(&id).await }
+        if self.follow {
+            drop(client);
+            return printer.follow(&id).await;
+        }
+        printer.finish(&id).await?;
+        let as_text = !(self.export.html || self.export.markdown || context.out.is_json());
+        if view.terminal.is_some() && as_text {
+            let route = Route::to(&["sessions", &id, "terminal"]).with("transcript", Some("true"));
+            let shown: TerminalView = client.get(&route).await?;
+            let state = if shown.running { "The screen now" } else { "The last screen" };
+            let text = shown.transcript.unwrap_or(shown.text);
+            context.out.document(&format!("\n{state}:\n\n{}\n", text.trim_end()))?;
+        }
+        Ok(())
     }
+}
+
+/// Writes the recording of a program on a terminal.
+async fn export_recording(
+    context: &Context,
+    client: &mut Client<'_>,
+    id: &str,
+    file: &Path,
+) -> Result<(), Failure> {
+    let bytes = client.get_bytes(&Route::to(&["sessions", id, "terminal", "recording"])).await?;
+    if file == Path::new("-") {
+        return context.out.document(&String::from_utf8_lossy(&bytes));
+    }
+    std::fs::write(file, &bytes).map_err(|error| {
+        let title = format!("cannot write {}: {error}", file.display());
+        Failure::local("file_unwritable", title, "name a file that can be written")
+    })?;
+    context.out.note(&format!("{} bytes; play them with `asciinema play {}`", bytes.len(), file.display()));
+    Ok(())
 }
 
 /// The position after which the transcript begins.

@@ -103,6 +103,7 @@ impl NewArgs {
             observed: false,
             driven_by: self.not_run.then_some(DrivenBy::Nobody),
             native: self.native,
+            terminal: None,
             title: self.title,
             agent: self.agent,
             owner: self.owner,

@@ -1,12 +1,14 @@
 //! `lanyard run`: a session and its first turn, watched to its end.
 
+use std::io::{IsTerminal, stdin, stdout};
 use std::path::PathBuf;
 
-use lanyard_api::types::{AgentList, NewTurn};
+use lanyard_api::config::TERMINAL;
+use lanyard_api::types::{AgentList, NewResume, NewTurn};
 use lanyard_client::Route;
 use lanyard_client::names::A_SESSION;
 use lanyard_core::Outcome;
-use lanyard_core::session::NewSession;
+use lanyard_core::session::{NewSession, SessionView, TerminalProgram, WindowSize};
 
 use super::attach_flags::{AttachFlags, upload};
 use super::memory::flags::MemoryFlags;
@@ -15,9 +17,11 @@ use super::target::{folder, is_stdin, new_name, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use super::worktree::{WorktreeFlags, create};
 use crate::chosen_agent::chosen;
+use crate::console;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{fit, one_line};
+use crate::tui::attach::Mode;
 
 /// Columns of the title a session gets from its prompt.
 const TITLE_COLUMNS: usize = 72;
@@ -38,6 +42,8 @@ Examples:
   lanyard run --worktree=fix/login --trust --detach \"fix the failing login test\"
   lanyard run --agent demo - < task.md > answer.txt
   lanyard run \"why does the page look like this?\" -a shot.png
+  lanyard run --pty claude
+  lanyard run --pty -d --name notes -- vi -R notes.txt
 
 ";
 
@@ -45,7 +51,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
 pub(super) struct RunArgs {
-    /// Message to the agent, quoted or not; `-` reads it from stdin
+    /// Message to the agent, quoted or not; `-` reads it from stdin. With --pty the program and its arguments
     #[arg(required_unless_present = "attach")]
     prompt: Vec<String>,
     #[command(flatten)]
@@ -67,6 +73,9 @@ pub(super) struct RunArgs {
     parent: Option<String>,
     #[command(flatten)]
     tree: WorktreeFlags,
+    /// Run this program on a terminal of its own, instead of giving an agent a message; options of the program follow `--`
+    #[arg(long)]
+    pty: bool,
     /// Do not wait: print the session's id
     #[arg(long, short)]
     detach: bool,
@@ -79,6 +88,9 @@ pub(super) struct RunArgs {
 impl RunArgs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let read = self.attach.read(is_stdin(&self.prompt))?;
+        if self.pty {
+            return self.on_terminal(context).await;
+        }
         let prompt = words_or_stdin(&self.prompt)?;
         let workspace = folder(self.cwd, "--cwd")?;
         let mut client = context.client().await?;
@@ -117,4 +129,54 @@ impl RunArgs {
         let Some(turn) = started.turn else { return Ok(()) };
         watch(context, Watched { session: made.session, turn, after: made.seq }).await
     }
+
+    /// Starts a program on a terminal, and attaches to it.
+    async fn on_terminal(self, context: &Context) -> Result<(), Failure> {
+        let here = stdin().is_terminal() && stdout().is_terminal() && !context.out.is_json();
+        if !self.detach && !here {
+            return Err(Failure::usage(
+                "there is no terminal to show the program on",
+                "start it with `-d`, and attach to it from a terminal",
+            ));
+        }
+        let workspace = folder(self.cwd, "--cwd")?;
+        let mut client = context.client().await?;
+        let list: AgentList = client.get(&Route::to(&["agents"])).await?;
+        let size = if here { console::room_here() } else { WindowSize::default() };
+        let program = TerminalProgram { command: self.prompt, size };
+        let agent = self.agent.unwrap_or_else(|| agent_of(&list, &program));
+        let worktree = self.tree.wanted(context, &mut client, Some(&workspace)).await?;
+        let title = self.title.unwrap_or_else(|| fit(&program.in_words(), TITLE_COLUMNS));
+        let new = NewSession {
+            worktree,
+            title: Some(title),
+            agent: Some(agent),
+            source: Some("cli".to_owned()),
+            workspace: Some(workspace),
+            parent: client.id_if(A_SESSION, self.parent).await?,
+            aliases: self.name.into_iter().collect(),
+            memory: self.memory.ask(),
+            sandbox: self.sandbox.sandbox,
+            network: self.sandbox.network(),
+            terminal: Some(program),
+            ..NewSession::default()
+        };
+        let made = create(context, &mut client, Some("session"), &new).await?;
+        let id = made.session.to_string();
+        let route = Route::to(&["sessions", &id, "resume"]);
+        let started: Outcome = client.post_part("start", &route, &NewResume::default()).await?;
+        if self.detach {
+            return context.out.receipt(&started, Some(&id), "it runs; attach to it with `lanyard attach`");
+        }
+        let view: SessionView = client.get(&Route::to(&["sessions", &id])).await?;
+        drop(client);
+        console::show(context, &view, Mode::Write).await
+    }
+}
+
+/// The agent of the config that has the program's name, for its sandbox, accounts and variables; else none of them.
+fn agent_of(list: &AgentList, program: &TerminalProgram) -> String {
+    let name = program.command.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    let known = list.agents.iter().find(|agent| agent.configured && agent.name == name);
+    known.map_or_else(|| TERMINAL.to_owned(), |agent| agent.name.clone())
 }

@@ -589,6 +589,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         run: None,
         run_wanted: None,
         native: created.native.clone(),
+        terminal: created.terminal.clone(),
         carries: None,
         gates: Vec::new(),
         snapshots: 0,

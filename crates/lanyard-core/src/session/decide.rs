@@ -49,6 +49,7 @@ pub fn decide(
         Command::StartTurn { turn, client_turn_id, prompt } => {
             log_has_room(session, &rules.limits)?;
             alive(session)?;
+            takes_turns(session)?;
             takes_over(session, false)?;
             let words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
             start_turn(session, *turn, words, (Delivery::Reject, None), now)
@@ -90,6 +91,14 @@ pub fn decide(
             Ok(vec![ChangeEvent::Reset { reason: reason.clone() }.into()])
         }
         Command::Delete { reason, children } => delete(session, reason.as_deref(), *children),
+    }
+}
+
+/// Refuses messages to a program on a terminal: it is typed into.
+pub(super) const fn takes_turns(session: &Session) -> Result<(), Refusal> {
+    match session.terminal {
+        Some(_) => Err(Refusal::TerminalTurns),
+        None => Ok(()),
     }
 }
 

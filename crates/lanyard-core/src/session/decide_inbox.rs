@@ -4,7 +4,8 @@
 use crate::id::{NoteId, TurnId};
 use crate::policy::{Limits, Rules};
 use crate::session::decide::{
-    alive, begin, exists, log_has_room, optional_name, resting_opening, start_turn, turn_memory, unhindered,
+    alive, begin, exists, log_has_room, optional_name, resting_opening, start_turn, takes_turns, turn_memory,
+    unhindered,
 };
 use crate::session::driven::{DrivenBy, takes_over};
 use crate::session::event::{ChangeEvent, ControlEvent, Event, InboxEvent, Opening, Settled, TurnEvent};
@@ -87,6 +88,7 @@ fn admit(
         message;
     let client = client_turn_id.as_deref();
     alive(session)?;
+    takes_turns(session)?;
     let taken = takes_over(session, *take_over)?;
     log_has_room(session, limits)?;
     // Who queues means behind what waits already, also when that is held back.

@@ -24,6 +24,7 @@ use crate::session::review::ReviewEvent;
 use crate::session::run::{Continuity, Receipt, RunEvent};
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
+use crate::session::terminal_program::TerminalProgram;
 use crate::session::writer::WriterEvent;
 use crate::time::Timestamp;
 use crate::tree::{SetupStep, Tree};
@@ -420,6 +421,9 @@ pub struct Created {
     /// The agent's own id of the conversation that the session continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
+    /// The program that runs in it on a terminal of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalProgram>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// The worktree of its own that the session works in.

@@ -16,6 +16,7 @@ use crate::session::refusal::Refusal;
 use crate::session::sandbox::{NetworkReach, SandboxLevel, SandboxRule};
 use crate::session::state::StateName;
 use crate::session::stop::StopScope;
+use crate::session::terminal_program::TerminalProgram;
 use crate::tree::{SetupStep, Tree};
 
 /// The request for a new session.
@@ -60,6 +61,9 @@ pub struct NewSession {
     /// The most of the network that its runs may reach. Less than `all` asks for a sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReach>,
+    /// A program on a terminal of its own, which runs in the session in the place of the agent's usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalProgram>,
     /// A leaf does its own work and cannot delegate.
     pub leaf: bool,
     /// A tighter depth limit for the family below; never wider than the parent's.
@@ -142,6 +146,7 @@ pub fn create(
         optional_name(field, text.as_deref())?;
     }
     new.language.check()?;
+    new.terminal.as_ref().map_or(Ok(()), TerminalProgram::check)?;
     names("aliases", &new.aliases, ALIASES_MAX)?;
     names("anchors", &new.anchors, ANCHORS_MAX)?;
     if let Some((parent, lineage)) = parent {
@@ -173,6 +178,7 @@ pub fn create(
         owner: new.owner.clone().unwrap_or_else(|| owner.to_owned()),
         driven_by: Some(driven_by),
         native: new.native.clone(),
+        terminal: new.terminal.clone(),
         source,
         workspace: new.workspace.clone().or_else(|| parent.and_then(|(parent, _)| parent.workspace.clone())),
         tree: new.tree.clone().or_else(inherited_tree),
@@ -215,6 +221,7 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         // The other's host knows nothing of the fork.
         driven_by: Some(DrivenBy::at_birth("", source.hands.agent.as_deref(), false)),
         native: None,
+        terminal: source.terminal.clone(),
         workspace: source.workspace.clone(),
         tree: source.tree.clone(),
         setup: Vec::new(),

@@ -23,6 +23,7 @@ use crate::session::sandbox::SandboxRule;
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
 use crate::session::stop::{Stop, StoppedRun};
+use crate::session::terminal_program::TerminalProgram;
 use crate::session::writer::Writer;
 use crate::time::Timestamp;
 use crate::tree::Tree;
@@ -59,6 +60,9 @@ pub struct Session {
     /// The party that runs the agent, as [`Session::driver`] returns it; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven_by: Option<DrivenBy>,
+    /// The program that runs in it on a terminal of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalProgram>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// The worktree of its own that the session works in.

@@ -6,6 +6,7 @@ use crate::refusals;
 use crate::session::event::{ControlEvent, Event};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::state::StateName;
+use crate::session::terminal_program::WindowSize;
 use crate::session::turns::TurnStatus;
 
 refusals! {
@@ -142,6 +143,15 @@ refusals! {
             ("report the end of the turn when all of its calls have returned");
         SeenAhead { seq: u64, head: u64 } => "position_ahead_of_log", Invalid
             ("position {seq} is past the end of the log, which is {head}") ("send a position that was shown");
+        WindowSize { cols: u16, rows: u16 } => "window_size_bad", Invalid
+            ("a window of {cols} columns and {rows} rows cannot be used")
+            ("use 2 to {} columns and 1 to {} rows", WindowSize::MAX.cols, WindowSize::MAX.rows);
+        TerminalCommand => "terminal_command_bad", Invalid
+            ("the command of the terminal run names no program, or is too long")
+            ("name a program and up to 255 arguments, 64 KiB together, without NUL characters");
+        TerminalTurns => "terminal_takes_no_turns", Conflict
+            ("the session is a program on a terminal, which takes keys and no messages")
+            ("type into it with `lanyard attach`; start the program again with `lanyard resume`");
         Halted => "halted", Conflict ("an operator halted all work")
             ("see why with `lanyard halt --status`; an operator lifts the halt with `lanyard halt --lift`");
         RootOnly { level: u32, root: SessionId } => "intervention_root_only", Conflict

@@ -22,6 +22,7 @@ use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{InterruptCause, Lifecycle, StateName, Status};
 use crate::session::stop::Stop;
+use crate::session::terminal_program::TerminalProgram;
 use crate::session::writer::Writer;
 use crate::time::Timestamp;
 use crate::tree::Tree;
@@ -41,6 +42,9 @@ pub struct SessionView {
     pub source: String,
     /// The party that runs the agent: `lanyard`, `parent` (a subagent in its parent's run), `host` or `nobody`.
     pub driven_by: DrivenBy,
+    /// The program that runs in it on a terminal of its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub terminal: Option<TerminalProgram>,
     pub workspace: Option<String>,
     /// The worktree of its own that the session works in.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -185,6 +189,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         writer_epoch: s.writer_epoch,
         run: s.run,
         native: s.native,
+        terminal: s.terminal,
         gates: s.gates.into_iter().filter(|gate| gate.status == GateStatus::Open).collect(),
         snapshots: s.snapshots,
         last_tool_call: s.last_tool_call,

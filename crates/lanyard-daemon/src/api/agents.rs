@@ -73,7 +73,8 @@ pub(super) fn resume_command(app: &App, session: &Session, ways: Vec<ResumeWay>)
         can_be_run(app, session)?;
     }
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    let per_turn = app.agents.settings(agent).is_some_and(|settings| settings.driver == DriverKind::Command);
+    let per_turn = session.terminal.is_none()
+        && app.agents.settings(agent).is_some_and(|settings| settings.driver == DriverKind::Command);
     if per_turn && !session.state.is_ended() && session.turn.is_none() && !session.archived {
         return Err(Problem::new(
             StatusCode::CONFLICT,
@@ -147,7 +148,9 @@ pub(super) fn can_take_turn(app: &App, session: &Session) -> Result<(), Problem>
     }
     can_be_run(app, session)?;
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    app.agents.can_start(agent).map_err(|refusal| Problem::of_agent(StatusCode::CONFLICT, refusal))
+    app.agents
+        .can_start(agent, session.terminal.as_ref())
+        .map_err(|refusal| Problem::of_agent(StatusCode::CONFLICT, refusal))
 }
 
 /// The agent's own event says when it is done, and with what sizes.

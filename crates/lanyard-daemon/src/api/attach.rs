@@ -31,12 +31,11 @@ use crate::presence::ConnectionTaken;
 use crate::problem::Problem;
 use crate::server::ConnectionSlot;
 
-use asks::Desk;
-use query::Attach;
 use stream::Attached;
 
-pub(super) use query::{Begin, LAST_MAX, no_token};
-pub(super) use socket::{Upgrade, serve, upgrade};
+pub(super) use asks::Desk;
+pub(super) use query::{Attach, Begin, LAST_MAX, no_token};
+pub(super) use socket::{Upgrade, binary, serve, upgrade};
 
 /// The subprotocol a WebSocket client may name; a browser gives its token beside it.
 const PROTOCOL: &str = "lanyard.v1";
@@ -44,7 +43,7 @@ const PROTOCOL: &str = "lanyard.v1";
 /// The router, for requests that come as frames. Emptied when the daemon ends, since it holds everything.
 pub type OwnRouter = parking_lot::Mutex<Option<Router>>;
 
-type Offered = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
+pub(super) type Offered = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
 pub(super) async fn attach(
     State(app): State<Arc<App>>,
@@ -94,7 +93,7 @@ pub(super) fn event_stream(body: Body) -> Response {
     (StatusCode::OK, kind, Extension(SaysGoodbye), body).into_response()
 }
 
-fn guest(app: &App, caller: &Caller, connection: ConnectionId, ask: &Attach) -> PresentConnection {
+pub(super) fn guest(app: &App, caller: &Caller, connection: ConnectionId, ask: &Attach) -> PresentConnection {
     // What it may do is the token's business; a client can only want less.
     let may_write = match caller.actor.kind {
         ActorKind::Operator => true,

@@ -19,12 +19,13 @@ use lanyard_api::types::{
     Migration, NameMatches, NewAlias, NewBackup, NewCall, NewComment, NewFlowBody, NewFork, NewGc,
     NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest,
     NewResume, NewReview, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent,
-    NewToken, NewTurn, NewViewed, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail,
-    NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown,
-    PlanView, PresenceList, PullRequest, PullRequestOffer, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded,
-    Resumed, RetryTask, ReviewView, RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail,
-    SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent,
-    TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
+    NewTerminalInput, NewToken, NewTurn, NewViewed, NewWindowSize, NewWriter, NotificationBulk,
+    NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
+    NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, PullRequest, PullRequestOffer,
+    PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, ReviewView, RolledBack, RunReport,
+    RunToken, SearchPage, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList,
+    StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
+    TerminalFrame, TerminalReceipt, TerminalView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
     TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
@@ -41,7 +42,7 @@ use crate::api::{
     App, agents, attach, attachments, audit, bulk, calls, diff, directory, flows, gates, histories, ids,
     journal, mailbox, mcp, memory, metrics, name_lookup, notifications, observed, pages, plans,
     pull_requests, records, review, search, sessions, sign_in, snapshots, stops, streams, subagents, system,
-    tasks, turns, worktrees, writer,
+    tasks, terminal, turns, worktrees, writer,
 };
 use crate::auth::Access;
 
@@ -116,6 +117,8 @@ const HISTORIES: &[&str] = &["agent", "workspace", "cursor", "limit"];
 
 const RECORDS: &[&str] = &["after", "kind", "plan", "record"];
 
+const TERMINAL: &[&str] = &["client", "channel", "connection", "write"];
+
 const ATTACH: &[&str] = &["mode", "after", "last", "client", "channel", "connection", "write"];
 
 /// A change of a session is in its log, with the actor and the key; all other changes are recorded by a layer before their
@@ -125,6 +128,8 @@ fn recorded(path: &str, name: &str) -> Recorded {
         // Nobody is signed in yet, or no longer; and what agents do within their tool calls and tasks.
         "sign_in" | "sign_out" | "call_begins" | "call_ends" | "call_unsent" | "mcp_message"
         | "mcp_close" | "report_run" => Recorded::Nowhere,
+        // Keys may be passwords, and a program on a terminal tells of its work itself.
+        "type_terminal" | "resize_terminal" => Recorded::Nowhere,
         // It changes nothing, and it must work when the journal cannot be written.
         "backup" => Recorded::Nowhere,
         // It is kept under the hash of its content, and is nothing before a message refers to it.
@@ -253,6 +258,11 @@ fn about_sessions() -> Vec<ApiRoute> {
         look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
         look!("/sessions/{id}/search" Look "search_session" "As `search`, in its log alone." SESSION_SEARCH => SearchPage, search::of_session),
         stream!("/sessions/{id}/attach" Look "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
+        look!("/sessions/{id}/terminal" Look "get_terminal" "The screen of a program on a terminal, as text." &["transcript"] => TerminalView, terminal::view),
+        stream!("/sessions/{id}/terminal/attach" Look "attach_terminal" "A program on a terminal, live: a WebSocket with output in binary frames, that also takes requests." TERMINAL => TerminalFrame, terminal::attach),
+        ApiRoute { answers: (200, None), ..look!("/sessions/{id}/terminal/recording" Look "terminal_recording" "What it wrote, with times, as asciicast 2." &[] => TerminalView, terminal::recording) },
+        change!(post "/sessions/{id}/terminal/input" Operate "type_terminal" "Type into it; once per key." NewTerminalInput => 200 TerminalReceipt, terminal::input),
+        change!(post "/sessions/{id}/terminal/size" Operate "resize_terminal" "Give its window another size." NewWindowSize => 200 TerminalReceipt, terminal::resize),
         look!("/sessions/{id}/presence" Look "list_presence" "Who is attached to it now." &[] => PresenceList, attach::presence),
         change!(post "/sessions/{id}/seen" LookAll "see_session" "Mark its log as seen by the caller, up to a position." NewSeen => 200 Outcome, sessions::see),
         change!(post "/sessions/{id}/link" Operate "link_session" "Make it a child of another session." NewLink => 200 Outcome, sessions::link),

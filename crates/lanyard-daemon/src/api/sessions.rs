@@ -118,7 +118,7 @@ async fn check_new(app: &App, new: &mut NewSession) -> Result<(), Problem> {
         return Ok(());
     }
     let unusable = |refusal| Problem::of_agent(StatusCode::UNPROCESSABLE_ENTITY, refusal);
-    app.agents.can_start(agent).map_err(unusable)?;
+    app.agents.can_start(agent, new.terminal.as_ref()).map_err(unusable)?;
     match &new.workspace {
         Some(workspace) => workspace_path::check(workspace).await.map_err(Problem::from),
         None => Ok(()),
@@ -195,7 +195,7 @@ pub(super) async fn migrate(State(app): Shared, target: Target, change: Change<M
 /// How the agent that takes over gets the conversation. Refuses one that could not be started.
 async fn carried(app: &Arc<App>, id: SessionId, agent: &str) -> Result<Option<Continuity>, Problem> {
     let session = load(app, id).await?.session;
-    let to = match app.agents.can_start(agent) {
+    let to = match app.agents.can_start(agent, None) {
         Ok(()) => app.agents.settings(agent),
         // The host or client that runs a session may call its agent what it likes.
         Err(_) if session.driver() != DrivenBy::Lanyard => None,

@@ -125,7 +125,7 @@ impl FlowHandle {
                 Some(name) => name,
                 None => agents.default_name().map_err(unusable)?,
             };
-            agents.can_start(&name).map_err(unusable)?;
+            agents.can_start(&name, None).map_err(unusable)?;
             role.agent = Some(name);
         }
         settings.rules.phase_gate = asked.phase_gate.unwrap_or(settings.rules.phase_gate);

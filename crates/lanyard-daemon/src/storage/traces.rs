@@ -1,4 +1,4 @@
-//! What is kept of a session outside its log: its worktree, snapshots in git, attachments, folders of runs, introductions of MCP clients, session
+//! What is kept of a session outside its log: its worktree, snapshots in git, attachments, folders of runs, recordings of terminals, introductions of MCP clients, session
 //! memory, notifications, tokens. Each step can be repeated, and one that fails keeps no other from being made.
 
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use crate::memory::ledger;
 use crate::notifications::NotificationHandle;
 use crate::storage::StorageContext;
 use lanyard_agents::runs::{KnownRun, Runs};
+use lanyard_agents::terminal::TerminalArchive;
 use lanyard_base::{error_chain, failpoint};
 
 /// Entries of memory removed in one transaction.
@@ -27,6 +28,7 @@ pub(super) enum Traces {
 
 pub(super) async fn remove(context: &Arc<StorageContext>, session: SessionId) -> Traces {
     let runs = context.agents.runs();
+    let archive = TerminalArchive::beside(&runs);
     let running = tokio::task::spawn_blocking(move || remove_runs(&runs, session)).await;
     if running.is_ok_and(|running| running) {
         return Traces::Running;
@@ -37,6 +39,9 @@ pub(super) async fn remove(context: &Arc<StorageContext>, session: SessionId) ->
     let attachments = context.attachments.clone();
     let revoked = tokio::task::spawn_blocking(move || {
         trees.put_away(session);
+        if let Err(error) = archive.forget(session) {
+            tracing::warn!(%session, %error, "recordings of a deleted session's terminal stay");
+        }
         remove_checkpoints(&*store, &checkpoints, session);
         if let Err(error) = attachments.release(session) {
             tracing::warn!(%session, %error, "attachments of a deleted session stay; `lanyard gc` removes them");

@@ -68,6 +68,7 @@ impl OwnTrees {
             grace_ms: u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX),
             limits: SpoolLimits::default(),
             sandbox: None,
+            terminal: None,
         };
         let begun = self.clock.now();
         let about = serde_json::json!({ "tree": name_of(tree) });

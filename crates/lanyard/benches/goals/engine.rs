@@ -44,7 +44,12 @@ impl Rig {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let clock = Arc::new(Clock::from_env()?);
         let settings = LiveConfig::new(Config::default(), "lanyard".into());
-        let (_desk, wishes) = lanyard_agents::agents::agents(&settings);
+        let (_desk, wishes) = lanyard_agents::agents::agents(
+            &settings,
+            lanyard_agents::terminal::LiveTerminals::new(lanyard_agents::terminal::TerminalArchive::in_data(
+                "data".as_ref(),
+            )),
+        );
         let store = Arc::new(fixture::open(home)?);
         let parts = Parts {
             seen: Arc::new(|_, _| None),

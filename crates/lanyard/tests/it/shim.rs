@@ -1,5 +1,6 @@
 //! Runs under the real shim: real processes that obey, ignore, fork away and die, and nothing of them is left.
 
+mod console;
 mod ending;
 mod kit;
 mod spool;

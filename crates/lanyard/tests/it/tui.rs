@@ -5,6 +5,7 @@ mod choice;
 mod flow;
 mod plain;
 mod plan;
+mod programs;
 mod question;
 mod start;
 mod terminal;

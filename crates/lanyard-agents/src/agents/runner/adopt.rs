@@ -16,6 +16,7 @@ use crate::agents::driver::{Begin, Opened, Readiness};
 use crate::agents::given::GivenPrompt;
 use crate::agents::shared::Shared;
 use crate::runs::Link;
+use crate::terminal::settings_of;
 use lanyard_base::failpoint;
 
 impl Runner {
@@ -29,7 +30,7 @@ impl Runner {
         orders: mpsc::Receiver<AgentWish>,
     ) -> Option<Self> {
         let agent = session.hands.agent.clone().unwrap_or_default();
-        let settings = shared.settings.agent(&agent)?;
+        let settings = settings_of(session, shared.settings.agent(&agent)?);
         let workspace = PathBuf::from(session.workspace.clone()?);
         let family = shared.mirrors_of(session.id, held.id).await;
         let greeted = held.phase == RunPhase::Ready;
@@ -49,6 +50,7 @@ impl Runner {
         let mut runner = Self::new(shared, session, settings, workspace, held.id, parts, orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
         runner.offered = offered;
+        runner.open_console(session);
         runner.ways.clone_from(&about.ways);
         runner.own_turn = own_turn;
         if let Some(how) = about.past.filter(|_| held.turns <= 1) {
@@ -118,6 +120,9 @@ impl Runner {
 
     /// Goes through what is left of the output that an earlier daemon read, for requests it never answered.
     pub(in crate::agents) async fn recall(&mut self) {
+        if self.console.is_some() {
+            return;
+        }
         let to = self.reported;
         let mut output = self.link.output(self.link.consumed_to());
         let mut rest = Vec::new();

@@ -84,6 +84,7 @@ impl Runner {
         self.report().await;
         self.tell_missing_tools().await;
         self.calls.end_all().await;
+        self.keep_terminal().await;
         let swept = match exit.how {
             How::Lost => self.sweep().await,
             How::Exited(_) | How::Signalled(_) => Vec::new(),
@@ -100,6 +101,7 @@ impl Runner {
         failpoint::hit("before_run_end");
         let told = self.shared.tell(self.session, None, vec![signal]).await;
         failpoint::hit("after_run_end");
+        self.close_console();
         match told {
             // The daemon ends: the next one finds the folder and says it.
             Err(AskFailure::Closing) => return Left::default(),
@@ -248,6 +250,7 @@ pub(in crate::agents) fn how_of(how: How) -> RunEnd {
 
 pub(in crate::agents) fn process_of(process: &runs::ProcessEnd) -> EndedProcess {
     let by = match process.by {
+        EndedBy::Hangup => "HUP",
         EndedBy::Term => "TERM",
         EndedBy::Kill => "KILL",
     };

@@ -13,7 +13,7 @@ use lanyard_core::session::{
     ActiveTurn, Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason,
     TurnOutcome,
 };
-use lanyard_core::{RunId, SessionId, TurnId};
+use lanyard_core::{RunId, SessionId, Timestamp, TurnId};
 use lanyard_git::workspace_files;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -36,16 +36,21 @@ use crate::agents::confine::{self, Confined};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
 use crate::agents::given::with_parts;
 use crate::agents::handover;
+use crate::agents::on_terminal::OnTerminal;
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::shared::{Opened, Shared};
 use crate::agents::words::{self, PastOf};
 use crate::runs::relay::Inlet;
-use crate::runs::{Link, Spec, SpoolLimits};
+use crate::runs::{Link, Spec, SpoolLimits, TerminalSpec};
 use crate::sandbox::Enclosure;
+use crate::terminal::settings_of;
 use lanyard_base::failpoint;
 
 use lanyard_base::environment;
+
+/// What a program on a terminal is told to write for, unless the agent's settings say another.
+const TERMINAL_VARIABLES: [(&str, &str); 2] = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
 
 /// A run to be started.
 pub(in crate::agents) struct Start {
@@ -109,6 +114,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(settings) = start.shared.settings.agent(&agent) else {
         return nobody_runs(start, &agent).await;
     };
+    let settings = settings_of(&session, settings);
     // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
     let is_current = |active: &ActiveTurn, turn| active.prompt_id() == turn && !active.is_waiting();
     if start.turn.is_some_and(|turn| !session.turn.as_ref().is_some_and(|active| is_current(active, turn))) {
@@ -288,16 +294,7 @@ async fn prepare(
     let shared = start.shared.clone();
     let ways = start.ways.clone().unwrap_or_else(|| resume_ways(session, settings));
     let plan = plan(&shared, session, settings, ways).await?;
-    let prompt = match (settings.driver, start.turn) {
-        (DriverKind::Command, Some(turn)) => {
-            Some(once_prompt(&shared, session, turn, settings, &plan).await?)
-        }
-        (DriverKind::Command, None) => {
-            let what = "this agent is started anew for each turn; send it a prompt";
-            return Err(("agent_per_turn".to_owned(), what.to_owned()));
-        }
-        (DriverKind::Acp | DriverKind::Claude | DriverKind::Codex | DriverKind::Opencode, _) => None,
-    };
+    let prompt = start_prompt(&shared, session, start.turn, settings, &plan).await?;
     let native = native_of(&plan.begin);
     // The port is in the agent's configuration, so it is taken before there is an agent.
     let inlet = inlet(&shared)?;
@@ -320,6 +317,7 @@ async fn prepare(
     let door = shared.runs.door(&run.to_string());
     spec.sandbox = confined.map(|held| held.enclosure.of_run(door, relay.map(|relay| relay.port())));
     let enclosure = spec.sandbox.clone();
+    add_terminal(&mut spec, session, shared.clock.now());
     let about = About {
         session: start.session,
         agent: session.hands.agent.clone(),
@@ -346,11 +344,39 @@ async fn prepare(
     runner.past = plan.past;
     runner.ways = plan.ways;
     runner.has_past = has_past(session);
+    runner.open_console(session);
     runner.say(|driver, out| driver.begin(out));
     if let (Some(text), Some(turn)) = (prompt, start.turn) {
         runner.was_given(session, turn, &text).await;
     }
     Ok(runner)
+}
+
+/// The words that an agent is started with, where it is started for each turn.
+async fn start_prompt(
+    shared: &Shared,
+    session: &Session,
+    turn: Option<TurnId>,
+    settings: &AgentSettings,
+    plan: &Plan,
+) -> Result<Option<String>, Failure> {
+    match (settings.driver, turn) {
+        (DriverKind::Command, Some(turn)) => {
+            once_prompt(shared, session, turn, settings, plan).await.map(Some)
+        }
+        (DriverKind::Command, None) => {
+            let what = "this agent is started anew for each turn; send it a prompt";
+            Err(("agent_per_turn".to_owned(), what.to_owned()))
+        }
+        (
+            DriverKind::Acp
+            | DriverKind::Claude
+            | DriverKind::Codex
+            | DriverKind::Opencode
+            | DriverKind::Terminal,
+            _,
+        ) => Ok(None),
+    }
 }
 
 /// Whether there was something before the running turn that the agent should know.
@@ -459,6 +485,11 @@ async fn plan(
     ways: Vec<ResumeWay>,
 ) -> Result<Plan, Failure> {
     let fresh = Plan { begin: Begin::New, past: None, ways: Vec::new() };
+    if settings.driver == DriverKind::Terminal {
+        // The same command again: what the program remembers of the run before is not known.
+        let again = session.run.as_ref().is_some_and(|run| run.number > 1);
+        return Ok(Plan { past: again.then(|| (Continuity::Lost, String::new())), ..fresh });
+    }
     let Some(native) = session.native.clone().filter(|_| !is_unwritten(session, settings)) else {
         // A fork goes on from what was said before it, and an agent that takes over from what another was told.
         let told = match (session.carries, session.forked_from) {
@@ -569,6 +600,15 @@ pub(in crate::agents) fn add_conversation(
     }
 }
 
+/// Gives the program of a terminal run its terminal.
+fn add_terminal(spec: &mut Spec, session: &Session, now: Timestamp) {
+    let Some(program) = &session.terminal else { return };
+    spec.terminal = Some(TerminalSpec::new(program.size, now.as_millis() / 1_000));
+    for (name, value) in TERMINAL_VARIABLES {
+        spec.env.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
+}
+
 /// Where a commit in one of Lanyard's worktrees is written, for the agent whose sandbox has to be told.
 async fn git_folders(settings: &AgentSettings, workspace: &Path) -> Vec<PathBuf> {
     if settings.driver != DriverKind::Codex {
@@ -586,6 +626,7 @@ pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> B
         DriverKind::Claude => Box::new(ClaudeCode::new(setting)),
         DriverKind::Codex => Box::new(Codex::new(setting)),
         DriverKind::Command => Box::new(CommandDriver::new(setting, settings.per_turn())),
+        DriverKind::Terminal => Box::new(OnTerminal::new(settings.command.first(), setting)),
     }
 }
 
@@ -607,7 +648,7 @@ pub(in crate::agents) fn spec(
             add_missing(&mut argv, "serve");
         }
         DriverKind::Codex => add_missing(&mut argv, "app-server"),
-        DriverKind::Acp | DriverKind::Claude | DriverKind::Command => {}
+        DriverKind::Acp | DriverKind::Claude | DriverKind::Command | DriverKind::Terminal => {}
     }
     if let Some(places) = places {
         argv.extend(command::arguments(&settings.per_turn(), places));
@@ -620,6 +661,7 @@ pub(in crate::agents) fn spec(
         grace_ms: settings.kill_grace_ms,
         limits: SpoolLimits::default(),
         sandbox: None,
+        terminal: None,
     })
 }
 
@@ -662,6 +704,7 @@ impl Runner {
             agent: session.hands.agent.clone().unwrap_or_default(),
             account: held.and_then(|held| held.account.clone()),
             output: link.output(from),
+            console: None,
             unread: Vec::new(),
             position: from,
             here: from,

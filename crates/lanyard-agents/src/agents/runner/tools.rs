@@ -37,7 +37,7 @@ impl Runner {
 fn connects_at_start(driver: DriverKind) -> bool {
     match driver {
         DriverKind::Codex | DriverKind::Opencode => true,
-        DriverKind::Acp | DriverKind::Claude | DriverKind::Command => false,
+        DriverKind::Acp | DriverKind::Claude | DriverKind::Command | DriverKind::Terminal => false,
     }
 }
 
@@ -45,6 +45,8 @@ fn connects_at_start(driver: DriverKind) -> bool {
 pub(super) fn offered(settings: &AgentSettings, servers: &[McpServer]) -> Vec<String> {
     let told = match settings.driver {
         DriverKind::Acp | DriverKind::Claude | DriverKind::Codex | DriverKind::Opencode => true,
+        // A program on a terminal reads its own settings.
+        DriverKind::Terminal => false,
         DriverKind::Command => {
             let per_turn = settings.per_turn();
             let mut words = per_turn.first.iter().chain(&per_turn.next);

@@ -1,17 +1,20 @@
 //! A live connection to a shim, shared by everybody in the daemon who has to do with the run.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_core::session::WindowSize;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::output::Output;
 use super::talk::{self, Ask, Op, Reader};
-use crate::runs::folder::Folder;
+use crate::runs::folder::{Folder, ScreenFile};
 use crate::runs::process::Identity;
+use crate::runs::pty_helper::RECORDING;
 use crate::runs::record::Exit;
 use crate::runs::wire::{Answer, INPUT_MAX, KEY_MAX, Message, Status};
 
@@ -61,6 +64,8 @@ pub enum LinkError {
     InputFull,
     #[error("the input or its key is too long")]
     TooLong,
+    #[error("the run has no terminal, or its window cannot have this size")]
+    NoTerminal,
     #[error("the run has ended")]
     Ended,
     /// The same key may be sent again over a new connection.
@@ -175,8 +180,55 @@ impl Link {
             Answer::Repeated => Ok(Sent::Repeated),
             Answer::InputClosed => Err(LinkError::InputClosed),
             Answer::InputFull => Err(LinkError::InputFull),
-            Answer::Done | Answer::Status(_) => Err(LinkError::NoAnswer),
+            Answer::Done | Answer::Status(_) | Answer::Resized { .. } | Answer::NoTerminal => {
+                Err(LinkError::NoAnswer)
+            }
         }
+    }
+
+    /// Gives the terminal's window another size, once per key. Answers the place in the output from which on it has it;
+    /// nothing where it was asked before.
+    pub async fn resize(&self, key: &str, size: WindowSize) -> Result<Option<u64>, LinkError> {
+        if key.len() > KEY_MAX {
+            return Err(LinkError::TooLong);
+        }
+        let WindowSize { cols, rows } = size;
+        match self.ask(Op::Resize { key: key.to_owned(), cols, rows }).await? {
+            Answer::Resized { at } => Ok(Some(at)),
+            Answer::Repeated => Ok(None),
+            Answer::NoTerminal => Err(LinkError::NoTerminal),
+            Answer::Done | Answer::First | Answer::InputClosed | Answer::InputFull | Answer::Status(_) => {
+                Err(LinkError::NoAnswer)
+            }
+        }
+    }
+
+    /// From which place in the output on the terminal's window had which size.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<(u64, WindowSize)> {
+        self.0.folder.sizes().unwrap_or_default()
+    }
+
+    /// The screen that an earlier daemon kept.
+    #[must_use]
+    pub fn screen(&self) -> Option<ScreenFile> {
+        self.0.folder.screen().ok().flatten()
+    }
+
+    pub fn keep_screen(&self, screen: &ScreenFile) -> io::Result<()> {
+        self.0.folder.write_screen(screen)
+    }
+
+    /// The recording of the terminal.
+    #[must_use]
+    pub fn recording(&self) -> PathBuf {
+        self.0.folder.file(RECORDING)
+    }
+
+    /// Bytes of output that were told of so far.
+    #[must_use]
+    pub fn spooled(&self) -> u64 {
+        self.0.view.borrow().spooled
     }
 
     /// Closes the agent's stdin when all that waits is written.
@@ -195,9 +247,13 @@ impl Link {
     pub async fn input_waiting(&self) -> Result<usize, LinkError> {
         match self.ask(Op::Status).await? {
             Answer::Status(status) => Ok(status.input_waiting),
-            Answer::Done | Answer::First | Answer::Repeated | Answer::InputClosed | Answer::InputFull => {
-                Err(LinkError::NoAnswer)
-            }
+            Answer::Done
+            | Answer::First
+            | Answer::Repeated
+            | Answer::InputClosed
+            | Answer::InputFull
+            | Answer::Resized { .. }
+            | Answer::NoTerminal => Err(LinkError::NoAnswer),
         }
     }
 

@@ -35,6 +35,7 @@ pub(super) struct Ask {
 pub(super) enum Op {
     Send { key: String, bytes: Vec<u8> },
     CloseInput,
+    Resize { key: String, cols: u16, rows: u16 },
     End { grace_ms: u64 },
     Status,
 }
@@ -168,6 +169,7 @@ async fn speak(
                 match op {
                     Op::Send { key, bytes } => (Request::Send { id, key, len: bytes.len() }, bytes),
                     Op::CloseInput => (Request::CloseInput { id }, Vec::new()),
+                    Op::Resize { key, cols, rows } => (Request::Resize { id, key, cols, rows }, Vec::new()),
                     Op::End { grace_ms } => (Request::End { id, grace_ms }, Vec::new()),
                     Op::Status => (Request::Status { id }, Vec::new()),
                 }

@@ -11,6 +11,8 @@ const LISTED_MAX: usize = 1_000;
 /// Between two looks at what is left: at first, and at most.
 const PAUSE_MIN_MS: u64 = 4;
 const PAUSE_MAX_MS: u64 = 100;
+/// The part of the grace, as its divisor, in which a terminal's processes have only its hangup.
+const HANGUP_PART: u64 = 3;
 /// How long a sweep waits after the first KILL. What lives then hangs in the kernel or is not ours to kill.
 pub(super) const KILL_PATIENCE_MS: u64 = 10_000;
 
@@ -39,8 +41,10 @@ pub(crate) struct RunEnding {
     kill_at: u64,
     next_at: u64,
     pause: u64,
-    /// Who was told, and where it stands in the list if it does.
-    told: HashMap<(u32, u64), Option<usize>>,
+    /// Until then the hangup of the terminal is all that is told.
+    term_at: u64,
+    /// Who was told what last, and where it stands in the list if it does.
+    told: HashMap<(u32, u64), (EndedBy, Option<usize>)>,
     listed: Vec<ProcessEnd>,
     /// The keeper of a sandbox: it ends by itself once all in it has, and takes all along when it is ended.
     keeper: Option<u32>,
@@ -53,6 +57,7 @@ impl RunEnding {
             kill_at: now.saturating_add(grace_ms),
             next_at: now,
             pause: PAUSE_MIN_MS,
+            term_at: now,
             told: HashMap::new(),
             listed: Vec::new(),
             keeper: None,
@@ -64,9 +69,17 @@ impl RunEnding {
         Self { keeper, ..self }
     }
 
+    /// With the hangup of the terminal first, for a part of the grace: shells heed it where they ignore TERM, and editors
+    /// save what they have.
+    pub(crate) fn hanging_up(self, now: u64) -> Self {
+        let term_at = now + self.kill_at.saturating_sub(now) / HANGUP_PART;
+        Self { term_at, ..self }
+    }
+
     /// A shorter grace counts from now; a longer one changes nothing.
     pub(crate) fn hasten(&mut self, now: u64, grace_ms: u64) {
         self.kill_at = self.kill_at.min(now.saturating_add(grace_ms));
+        self.term_at = self.term_at.min(self.kill_at);
         self.look_again(now);
     }
 
@@ -87,16 +100,19 @@ impl RunEnding {
         self.next_at = now + self.pause;
         let members = self.scope.members()?;
         let kill = now >= self.kill_at;
+        let by = if now >= self.term_at { EndedBy::Term } else { EndedBy::Hangup };
         for process in &members {
-            match (kill, self.told.contains_key(&(process.pid, process.start))) {
+            let told = self.told.get(&(process.pid, process.start)).map(|(told, _)| *told);
+            match (kill, told) {
                 (true, _) => self.tell(process, EndedBy::Kill),
-                (false, false) if self.keeper == Some(process.pid) => {}
-                (false, false) => self.tell(process, EndedBy::Term),
-                (false, true) => {}
+                (false, None) if self.keeper == Some(process.pid) => {}
+                (false, Some(told)) if told == by => {}
+                (false, _) => self.tell(process, by),
             }
         }
-        if !kill && self.next_at >= self.kill_at {
-            self.next_at = self.kill_at;
+        let turn = [self.term_at, self.kill_at].into_iter().find(|turn| *turn > now);
+        if let Some(turn) = turn.filter(|turn| self.next_at >= *turn) {
+            self.next_at = turn;
             self.pause = PAUSE_MIN_MS;
         } else {
             self.pause = (self.pause * 2).min(PAUSE_MAX_MS);
@@ -111,12 +127,14 @@ impl RunEnding {
         }
         let room = self.listed.len() < LISTED_MAX;
         let listed = &mut self.listed;
-        let place = self.told.entry((process.pid, process.start)).or_insert_with(|| {
-            room.then(|| {
+        let (told, place) = self.told.entry((process.pid, process.start)).or_insert_with(|| {
+            let place = room.then(|| {
                 listed.push(ProcessEnd { pid: process.pid, name: process.name.clone(), by });
                 listed.len() - 1
-            })
+            });
+            (by, place)
         });
+        *told = by;
         if let Some(entry) = place.and_then(|at| self.listed.get_mut(at)) {
             entry.by = by;
         }

@@ -148,7 +148,9 @@ fn begin(line: &[u8]) -> io::Result<(Request, usize, Vec<u8>)> {
             return Err(nonsense("an input is too long"));
         }
         Request::Send { len, .. } => *len,
+        Request::Resize { key, .. } if key.len() > KEY_MAX => return Err(nonsense("a key is too long")),
         Request::CloseInput { .. }
+        | Request::Resize { .. }
         | Request::End { .. }
         | Request::Status { .. }
         | Request::Consumed { .. } => 0,

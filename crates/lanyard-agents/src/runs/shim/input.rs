@@ -1,9 +1,9 @@
 //! The agent's stdin: what waits to be written, and which keys were seen.
 
 use std::collections::{HashSet, VecDeque};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::ChildStdin;
 use std::rc::Rc;
 
 use crate::runs::wire::{Answer, INPUT_MAX};
@@ -13,7 +13,7 @@ const KEYS_MAX: usize = 4_096;
 
 #[derive(Debug)]
 pub(super) struct Input {
-    pipe: Option<ChildStdin>,
+    pipe: Option<File>,
     queue: VecDeque<Vec<u8>>,
     /// Bytes of the first in the queue that were written.
     written: usize,
@@ -26,7 +26,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(pipe: Option<ChildStdin>) -> Self {
+    pub(super) fn new(pipe: Option<File>) -> Self {
         let (keys, answers) = (Keys::default(), Keys::default());
         Self { pipe, queue: VecDeque::new(), written: 0, waiting: 0, closing: false, keys, answers }
     }
@@ -42,6 +42,15 @@ impl Input {
     /// The pipe, while something waits to be written to it.
     pub(super) fn wants_to_write(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().filter(|_| !self.queue.is_empty()).map(AsFd::as_fd)
+    }
+
+    /// Whether something that is no input is asked for the first time under this key.
+    pub(super) fn is_first(&mut self, key: &str) -> bool {
+        let first = !self.answers.seen(key);
+        if first {
+            self.answers.remember(key);
+        }
+        first
     }
 
     /// Takes input once per key. A repeat is told so whatever became of the pipe.
@@ -140,7 +149,8 @@ mod tests {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        let mut input = Input::new(child.stdin.take());
+        let pipe = child.stdin.take().map(|pipe| File::from(std::os::fd::OwnedFd::from(pipe)));
+        let mut input = Input::new(pipe);
         assert!(matches!(input.send("turn_1", b"go\n".to_vec()), Answer::First));
         for number in 0..=KEYS_MAX {
             assert!(matches!(input.send(&format!("reply:{number}"), Vec::new()), Answer::First));

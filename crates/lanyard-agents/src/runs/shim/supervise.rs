@@ -1,16 +1,19 @@
 //! The shim's loop: output to the spool, input to the agent, one client, and the end of everything.
 
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, ChildStderr, ChildStdout};
+use std::process::Child;
 use std::time::Duration;
 
+use lanyard_core::session::WindowSize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
 use super::client::{Client, Frame, is_later};
 use super::input::Input;
+use super::pty::PtyMaster;
 use super::spool::{Spool, Tail};
 use crate::runs::folder::Folder;
 use crate::runs::process::{Identity, RunEnding, RunScope, now_ms};
@@ -32,6 +35,8 @@ pub(super) struct Parts {
     pub(super) me: Identity,
     pub(super) agent: Identity,
     pub(super) child: Child,
+    /// None where the agent has pipes.
+    pub(super) terminal: Option<PtyMaster>,
     pub(super) out: Spool,
     pub(super) err: Tail,
     pub(super) listener: UnixListener,
@@ -48,8 +53,9 @@ pub(super) struct Supervisor {
     /// In a sandbox the main process is its keeper, which takes all in it along: it is not told to end before they are.
     keeper: bool,
     input: Input,
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
+    stdout: Option<File>,
+    stderr: Option<File>,
+    terminal: Option<PtyMaster>,
     out: Spool,
     err: Tail,
     listener: UnixListener,
@@ -76,8 +82,12 @@ enum Source {
 
 impl Supervisor {
     pub(super) fn new(parts: Parts) -> io::Result<Self> {
-        let Parts { run, folder, me, agent, mut child, out, err, listener, wake, spec } = parts;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let Parts { run, folder, me, agent, mut child, terminal, out, err, listener, wake, spec } = parts;
+        let (stdin, stdout) = match &terminal {
+            Some(terminal) => (Some(terminal.end()?), Some(terminal.end()?)),
+            None => (file(child.stdin.take()), file(child.stdout.take())),
+        };
+        let stderr = file(child.stderr.take());
         for pipe in [
             stdin.as_ref().map(AsFd::as_fd),
             stdout.as_ref().map(AsFd::as_fd),
@@ -96,6 +106,7 @@ impl Supervisor {
             input: Input::new(stdin),
             stdout,
             stderr,
+            terminal,
             out,
             err,
             listener,
@@ -190,7 +201,11 @@ impl Supervisor {
         let Some(pipe) = &mut self.stdout else { return false };
         match pipe.read(&mut self.buffer) {
             Ok(read) if read > 0 => {
-                self.out.write(&self.buffer[..read], now_ms());
+                let now = now_ms();
+                self.out.write(&self.buffer[..read], now);
+                if let Some(terminal) = &mut self.terminal {
+                    terminal.record(&self.buffer[..read], now);
+                }
                 true
             }
             Err(error) if is_later(&error) => false,
@@ -243,6 +258,7 @@ impl Supervisor {
                 self.input.close();
                 (id, Answer::Done)
             }
+            Request::Resize { id, key, cols, rows } => (id, self.resize(&key, cols, rows)),
             Request::End { id, grace_ms } => {
                 self.end(grace_ms);
                 (id, Answer::Done)
@@ -250,6 +266,16 @@ impl Supervisor {
             Request::Status { id } => (id, Answer::Status(self.status())),
         };
         self.with_client(|client| client.say(&Message::Answer { id, result }));
+    }
+
+    /// Gives the terminal's window another size, once per key.
+    fn resize(&mut self, key: &str, cols: u16, rows: u16) -> Answer {
+        let at = self.out.len();
+        match &mut self.terminal {
+            None => Answer::NoTerminal,
+            Some(_) if !self.input.is_first(key) => Answer::Repeated,
+            Some(terminal) => terminal.resize(WindowSize { cols, rows }, (at, self.out.consumed()), now_ms()),
+        }
     }
 
     /// A client that cannot be told is gone.
@@ -279,7 +305,8 @@ impl Supervisor {
         }
         let scope = RunScope::new(&self.run, Some(self.me.clone()), Some(self.agent.clone()));
         let keeper = self.keeper.then_some(self.agent.pid);
-        self.ending = Some(RunEnding::new(scope, now, grace_ms).sparing(keeper));
+        let ending = RunEnding::new(scope, now, grace_ms).sparing(keeper);
+        self.ending = Some(if self.terminal.is_some() { ending.hanging_up(now) } else { ending });
     }
 
     /// What became of the agent, and the next step of its end.
@@ -342,6 +369,10 @@ impl Supervisor {
         }
         written
     }
+}
+
+fn file(pipe: Option<impl Into<OwnedFd>>) -> Option<File> {
+    pipe.map(|pipe| File::from(pipe.into()))
 }
 
 /// None if it has only been stopped.

@@ -39,7 +39,7 @@ static OPERATIONS: LazyLock<BTreeMap<&'static str, ApiRoute>> = LazyLock::new(||
     let about_a_session = |route: &ApiRoute| route.base == API && route.path.contains("{id}");
     table()
         .into_iter()
-        .filter(|route| about_a_session(route) && route.name != "attach")
+        .filter(|route| about_a_session(route) && !route.streams)
         .map(|route| (route.name, route))
         .collect()
 });
@@ -62,7 +62,7 @@ pub(super) struct Fault {
 }
 
 impl Desk {
-    pub(super) fn new(app: Arc<App>, session: SessionId, authorization: &str) -> Self {
+    pub(in crate::api) fn new(app: Arc<App>, session: SessionId, authorization: &str) -> Self {
         let authorization = HeaderValue::from_str(authorization).ok().map(|mut value| {
             value.set_sensitive(true);
             value

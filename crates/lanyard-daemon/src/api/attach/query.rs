@@ -42,16 +42,16 @@ pub(in crate::api) enum Begin {
 }
 
 #[derive(Debug)]
-pub(super) struct Attach {
-    pub(super) begin: Begin,
-    pub(super) client: Option<String>,
-    pub(super) channel: Option<String>,
-    pub(super) connection: Option<ConnectionId>,
-    pub(super) write: bool,
+pub(in crate::api) struct Attach {
+    pub(in crate::api) begin: Begin,
+    pub(in crate::api) client: Option<String>,
+    pub(in crate::api) channel: Option<String>,
+    pub(in crate::api) connection: Option<ConnectionId>,
+    pub(in crate::api) write: bool,
 }
 
 impl Attach {
-    pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(in crate::api) fn read(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
         no_token(uri)?;
         let query: Query = query(uri)?;
         let begin = match (query.mode, query.after, query.last) {
@@ -84,7 +84,7 @@ impl Attach {
 
 impl Attach {
     /// What the switches leave of it. Whoever comes back with a position gets what it missed: that is no replay.
-    pub(super) fn allowed(mut self, features: Features) -> Result<Self, Problem> {
+    pub(in crate::api) fn allowed(mut self, features: Features) -> Result<Self, Problem> {
         if features.attach == Switch::Off {
             return Err(Problem::new(
                 StatusCode::CONFLICT,

@@ -56,6 +56,14 @@ pub(in crate::api) fn upgrade(headers: &HeaderMap, offered: Offered) -> Result<U
     Ok(Upgrade::Socket(Box::new(upgrade)))
 }
 
+/// The first byte of a piece that is one binary frame. No piece of an event stream begins with it.
+const BINARY: u8 = 0;
+
+/// A piece that is sent as one binary frame.
+pub(in crate::api) fn binary(data: &[u8]) -> Bytes {
+    [&[BINARY], data].concat().into()
+}
+
 /// Serves the stream until it or the client ends.
 pub(in crate::api) fn serve(
     upgrade: WebSocketUpgrade,
@@ -114,6 +122,9 @@ async fn write(
                 Out::Close(code, reason) => return close(&mut sink, code, reason).await,
             },
             piece = stream.next() => match piece {
+                Some(piece) if piece.first() == Some(&BINARY) => {
+                    sink.send(Message::Binary(piece.slice(1..))).await?;
+                }
                 Some(piece) => {
                     for data in Datas(piece) {
                         sink.feed(text(data)).await?;
