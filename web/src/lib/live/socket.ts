@@ -12,6 +12,8 @@ interface Handlers {
   /** Where to connect to now: path and query. Asked before each try, so that it can go on after the last event. */
   where: () => string
   frame: (frame: unknown) => void
+  /** Frames that are no JSON. */
+  binary?: (bytes: Uint8Array) => void
   link: (link: Link) => void
   /** The daemon said goodbye for good, or refuses us. */
   refused?: (why: string) => void
@@ -70,9 +72,14 @@ export class Socket {
     const protocol = location.protocol === 'https:' ? 'wss' : 'ws'
     const socket = new WebSocket(`${protocol}://${location.host}${this.handlers.where()}`, ['lanyard.v1'])
     this.#socket = socket
+    socket.binaryType = 'arraybuffer'
     socket.onopen = () => this.#heard()
     socket.onmessage = (message) => {
       this.#heard()
+      if (message.data instanceof ArrayBuffer) {
+        this.handlers.binary?.(new Uint8Array(message.data))
+        return
+      }
       const frame: unknown = JSON.parse(String(message.data))
       const type = (frame as { type?: unknown }).type
       if (type === 'connected') {
