@@ -22,6 +22,7 @@ mod judge;
 mod kept_images;
 mod limits;
 mod on_terminal;
+pub mod offers;
 mod opencode;
 mod pen;
 #[cfg(test)]
@@ -30,6 +31,9 @@ mod recover;
 pub mod roster;
 mod runner;
 mod shared;
+mod tuning;
+#[cfg(test)]
+mod tuning_tests;
 pub mod wanted;
 mod words;
 
@@ -55,6 +59,7 @@ use engine::AgentEngine;
 use exhausted::ExhaustedAccounts;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use offers::KnownOffers;
 use shared::Shared;
 
 /// Wishes that may wait at the desk. The engine never waits for it: one that finds no place is refused.
@@ -103,6 +108,7 @@ impl AgentWish {
                     | Effect::AnswerGate { .. }
                     | Effect::Steer { .. }
                     | Effect::Revive { .. }
+                    | Effect::Choose { .. }
                     | Effect::TellParent,
                 ..
             }
@@ -197,6 +203,7 @@ impl Agents {
         (engine, store, clock, runs): (Arc<dyn AgentEngine>, Arc<dyn Store>, Arc<Clock>, Runs),
         addresses: Addresses,
         (checkpoints, attachments): (&CheckpointStore, &Arc<Attachments>),
+        offers: KnownOffers,
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
         let (settings, terminals, mirrors) = (self.settings, self.terminals, Mutex::new(HashMap::new()));
         let (checkpoints, attachments) = (checkpoints.clone(), attachments.clone());
@@ -209,12 +216,16 @@ impl Agents {
             settings,
 
             terminals,
+            
             mirrors,
             addresses,
             checkpoints,
             attachments,
 
+            
             exhausted,
+        ,
+            offers,
         };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
         let adopted = Box::pin(recover::recover(&mut desk)).await;

@@ -29,13 +29,13 @@ mod worktrees;
 mod writer;
 
 use lanyard_core::journal::{Damage, Row};
-use lanyard_core::session::{OperatorState, SessionView, StateName};
+use lanyard_core::session::{AgentOffer, OperatorState, SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use agents::{
-    AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
+    AgentCheck, AgentDetail, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
 };
 pub use attach::{
     AttachMode, Connected, ConnectedSession, DirectoryFrame, PresenceList, PresenceMode, PresentConnection,
@@ -187,6 +187,9 @@ pub struct SessionDetail {
     pub view: SessionView,
     #[serde(flatten)]
     pub runtime: Runtime,
+    /// What its agent offers to choose; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<AgentOffer>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<Damage>,
 }

@@ -6,6 +6,7 @@ mod follow;
 mod host;
 mod methods;
 mod prompt;
+mod offers;
 mod seat;
 mod tell;
 mod wire;

@@ -40,6 +40,7 @@
 mod clip;
 mod http;
 mod ledger;
+mod offers;
 mod ops;
 mod process;
 mod refetch;

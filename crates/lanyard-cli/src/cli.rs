@@ -19,6 +19,7 @@ mod cancel;
 mod checkpoint;
 mod checkpoints;
 mod choice;
+mod choice_flags;
 mod compact;
 mod complete;
 mod completion;
@@ -56,6 +57,7 @@ mod mcp;
 mod memory;
 mod metrics;
 mod migrate;
+mod model;
 mod new;
 mod notifications;
 mod open;
@@ -215,6 +217,7 @@ enum Steer {
     Unstop(unstop::Unstop),
     Writer(writer::WriterArgs),
     Bulk(bulk::BulkArgs),
+    Model(model::ModelArgs),
     Compact(compact::Compact),
     Complete(complete::CompleteArgs),
     Fail(fail::FailArgs),
@@ -449,6 +452,7 @@ impl Steer {
             Self::Unstop(unstop) => unstop.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
             Self::Bulk(bulk) => bulk.run(context).await,
+            Self::Model(model) => model.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,

@@ -16,6 +16,7 @@ pub(crate) mod ids;
 pub(crate) mod log;
 pub(crate) mod mail;
 pub(crate) mod memory;
+pub(crate) mod offer;
 pub(crate) mod patch;
 pub(crate) mod plan;
 pub(crate) mod plan_board;

@@ -4,6 +4,7 @@
 
 mod agent;
 mod children;
+mod choices;
 mod client_tools;
 mod demo;
 mod inbox;
@@ -25,6 +26,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use self::agent::Agent;
+pub(crate) use self::choices::Offers;
 use self::state::Store;
 
 /// How long turns may take to end when the client has gone.
@@ -55,6 +57,7 @@ pub(crate) struct Options {
     /// A folder of scripts, each for one prompt without steps.
     pub(crate) scripts: Option<PathBuf>,
     pub(crate) start_delay: Duration,
+    pub(crate) offers: Offers,
 }
 
 /// What `initialize` is answered with: an unknown version, or a result of the wrong shape.

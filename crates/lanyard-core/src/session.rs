@@ -7,6 +7,7 @@ mod apply_run;
 mod attention;
 mod calls;
 mod carrier;
+mod choice;
 mod command;
 mod decide;
 mod decide_inbox;
@@ -76,6 +77,9 @@ pub use calls::{
     spawns_subagents,
 };
 pub use carrier::{Carrier, PlannedDelivery, SeenCalls, plan_delivery};
+pub use choice::{
+    AgentChoice, AgentOffer, ChoiceKind, OfferItem, OfferMark, OfferMenu, OfferedCommand, bypasses_approvals,
+};
 pub use command::Command;
 pub use decide::decide;
 pub use driven::DrivenBy;

@@ -6,6 +6,7 @@ mod attachments;
 mod audit;
 mod bulk;
 mod calls;
+mod choices;
 mod context;
 mod diff;
 mod directory;

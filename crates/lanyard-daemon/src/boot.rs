@@ -147,6 +147,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let parts = (asked.clone(), store.clone(), clock.clone(), runs.clone());
     let (adopted, agents) = Box::pin(desk.open(parts, addresses, (&checkpoints, &attachments))).await;
     let roster = Roster::new(&live, runs, clock.clone(), home.checks(), own_files(&home, &options.config));
+    let opened = desk.open(parts, addresses, checkpoints.clone(), roster.offers());
+    let (adopted, agents) = Box::pin(opened).await;
     take_over((&engine, &store, &clock), &adopted, runs_wanted, (&*asked, &wishes)).await?;
     let (trees, running) = (own_trees(&home, &store, &clock, &hub).await, running(&home, address, &clock));
     let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);

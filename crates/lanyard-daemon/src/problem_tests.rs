@@ -202,6 +202,13 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::TooLong { field: "title", max: 1_000, unit: "characters" },
         Refusal::TooMany { field: "aliases", max: 16 },
         Refusal::BadText { field: "title" },
+        Refusal::ChoiceNotOffered { what: "effort" },
+        Refusal::ChoiceUnknown {
+            what: "model",
+            wanted: "opsu".to_owned(),
+            nearest: texts(&["opus", "haiku"]),
+        },
+        Refusal::ModeNeedsOperator { mode: "bypassPermissions".to_owned() },
         Refusal::NothingToMigrate,
         Refusal::ParentEnded { parent },
         Refusal::LeafCannotDelegate { parent },

@@ -188,6 +188,7 @@ fn born(number: usize, batch: &mut Batch) -> Session {
             queued: false,
             by: None,
             memory: None,
+            choice: lanyard_core::session::AgentChoice::default(),
         };
         let (envelope, second) = entry(id, 2, started.into());
         session.apply(&envelope).unwrap();

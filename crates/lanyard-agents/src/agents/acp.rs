@@ -8,6 +8,7 @@ mod asks;
 mod change;
 mod greet;
 mod parts;
+mod options;
 mod rpc;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ use agent_client_protocol_schema::v1::{
 };
 use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
-use lanyard_core::session::{AgentInfo, Capabilities, Question, Signal, TurnOutcome};
+use lanyard_core::session::{AgentChoice, AgentInfo, Capabilities, Question, Signal, TurnOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -32,6 +33,7 @@ use crate::agents::driver::{
 };
 use crate::agents::given::{GivenPart, GivenPrompt};
 use crate::agents::limits::LimitSign;
+use crate::agents::tuning::Tuning;
 use rpc::Message;
 use update::Tool;
 
@@ -67,6 +69,7 @@ pub(crate) struct Acp {
     /// Questions and calls of the agent that wait for an answer.
     open: BTreeSet<String>,
     tools: HashMap<String, Tool>,
+    tuning: Tuning,
     /// Tokens in the agent's context, as it last said.
     context: Option<u64>,
     /// What the conversation has cost, as the agent last said, in millionths of a dollar.
@@ -107,6 +110,7 @@ impl Acp {
             late_cancel: false,
             open: BTreeSet::new(),
             tools: HashMap::new(),
+            tuning: options::tuning(&setting),
             context: None,
             cost: 0,
             cost_told: 0,
@@ -141,6 +145,7 @@ impl Acp {
                 broken(out, code, message);
             }
             Some(MODE) => broken(out, "mode_refused", message),
+            Some(text) if Tuning::is_id(text) => self.option_refused(text, &message, out),
             Some(text) => {
                 let end = limit.map_or(TurnEnd::Failed(message), TurnEnd::Limited);
                 self.prompt_over(text, end, out);
@@ -153,8 +158,12 @@ impl Acp {
         match id.as_str() {
             Some(INIT) if self.phase == Phase::Greeting => self.greeted(result, out),
             Some(OPEN) if self.phase == Phase::Opening => self.opened(result, out),
-            Some(MODE) if let Phase::Tuning(how) = self.phase => self.ready(how, out),
+            Some(MODE) if let Phase::Tuning(how) = self.phase => {
+                self.config_mode_set(out);
+                self.ready(how, out);
+            }
             Some(INIT | OPEN | MODE | CLOSE) => {}
+            Some(text) if Tuning::is_id(text) => self.option_set(text, &result, out),
             Some(text) => {
                 self.usage(&result, out);
                 let end = match serde_json::from_value(result["stopReason"].clone()) {
@@ -211,10 +220,12 @@ impl Acp {
             {
                 let content = running.content.clone();
                 self.turn = Some(Turn { again: true, ..running });
-                self.send_prompt(&format!("{turn}{AGAIN}"), content, out);
+                let again = self.prompt_line(&format!("{turn}{AGAIN}"), content, &text);
+                out.push(again);
             }
             Some(running) if running.id == turn => {
                 self.late_cancel = running.cancelled;
+                self.tuning.drop_held(turn);
                 self.tools.clear();
                 out.push(Action::Finished { native: None, turn: Some(turn), end });
             }
@@ -227,9 +238,9 @@ impl Acp {
         }
     }
 
-    fn send_prompt(&self, id: &str, content: Vec<ContentBlock>, out: &mut Actions) {
+    fn prompt_line(&self, id: &str, content: Vec<ContentBlock>, out:&str) -> Action {
         let asked = PromptRequest::new(self.native.clone(), content);
-        out.push(Action::Send { key: id.to_owned(), line: rpc::request(id, "session/prompt", &asked) });
+        Action::Send { key: id.to_owned(), line: rpc::request(id, "session/prompt", &asked) }
     }
 
     fn told(&mut self, method: &str, params: Value, out: &mut Actions) {
@@ -344,7 +355,21 @@ impl Driver for Acp {
         let content = parts::blocks(prompt, self.embeds);
         self.turn =
             Some(Turn { id: turn, content: content.clone(), cancelled: false, stirred, again: false });
-        self.send_prompt(&turn.to_string(), content, out);
+        let id = turn.to_string();
+        let prompt = self.prompt_line(&id, text);
+        self.tuning.hold(turn, prompt);
+        self.tune(out);
+    }
+
+    fn choose(&mut self, contentkey: &str, wanted: &AgentChoice, out: &mut Actions) {
+        self.tuning.wants(key, wanted);
+        if self.phase == Phase::Ready {
+            self.tune(out);
+        }
+    }
+
+    fn holds_prompt(&self) -> bool {
+        self.tuning.is_holding()
     }
 
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions) {
@@ -354,6 +379,11 @@ impl Driver for Acp {
         }
         let Some(running) = self.turn.as_mut().filter(|running| running.id == turn) else { return };
         running.cancelled = true;
+        if self.tuning.drop_held(turn) {
+            self.turn = None;
+            let end = TurnEnd::Cancelled;
+            return out.push(Action::Finished { native: None, turn: Some(turn), end });
+        }
         // An agent may wait for its questions before it heeds the cancel.
         let outcome = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
         for request in std::mem::take(&mut self.open) {

@@ -8,13 +8,13 @@ use std::time::Duration;
 use lanyard_api::agents::known;
 use lanyard_api::agents::known::place;
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
-use lanyard_core::session::{AgentInfo, Capabilities};
+use lanyard_core::session::{AgentInfo, AgentOffer, Capabilities, Signal};
 use lanyard_core::{RunId, SessionId};
 use serde_json::json;
 
 use crate::agents::command::identity;
 use crate::agents::confine;
-use crate::agents::driver::{Action, Actions, Begin, Driver};
+use crate::agents::driver::{Action, Actions, Begin, Driver, Tuned};
 use crate::agents::roster::{CheckOutcome, Roster, version};
 use crate::agents::runner::{add_conversation, driver, setting, spec};
 use crate::runs::{How, Link};
@@ -29,6 +29,8 @@ const END_WAIT: Duration = Duration::from_secs(5);
 const STDERR_CHARS_MAX: usize = 300;
 
 type Failure = (String, String);
+/// Who an agent is, what it can do and what it offers to choose.
+type Greeted = (AgentInfo, Capabilities, AgentOffer);
 
 impl Roster {
     /// Tries an agent of the config. It is carried to its end even if nobody waits for it any more. Nothing when there
@@ -61,7 +63,8 @@ impl Roster {
         // An agent may still be closing files when its folder goes; what is left is removed at the next start.
         let _ = std::fs::remove_dir_all(&folder);
         match checked {
-            Ok((info, capabilities)) => {
+            Ok((info, capabilities, offer)) => {
+                self.heard_offer(name, settings, &offer);
                 CheckOutcome::Works { info, capabilities, warnings: settings.warnings() }
             }
             Err((code, what)) => CheckOutcome::Fails { code, what },
@@ -74,11 +77,11 @@ impl Roster {
         settings: &AgentSettings,
         run: RunId,
         folder: &Path,
-    ) -> Result<(AgentInfo, Capabilities), Failure> {
+    ) -> Result<Greeted, Failure> {
         let nobody = SessionId::mint(self.clock.now(), self.clock.random());
         // It has no token: `lanyard` in it is nobody, and no operator.
         let mut spec = spec(settings, folder, nobody, None)?;
-        let setting = setting(settings, folder, run, Begin::New, Vec::new());
+        let setting = setting(settings, folder, run, Begin::New, Vec::new(), Tuned::default());
         add_conversation(&mut spec, settings, &setting, NO_SERVERS);
         let (rule, own, held) = (settings.sandbox_rule(), self.own_files.clone(), settings.clone());
         let place = folder.to_owned();
@@ -116,7 +119,8 @@ impl Roster {
 }
 
 /// Speaks with the agent until it is ready or breaks.
-async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capabilities), Failure> {
+async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<Greeted, Failure> {
+    let mut offer = AgentOffer::default();
     let mut output = link.output(0);
     let mut unread: Vec<u8> = Vec::new();
     let mut actions = Actions::new();
@@ -130,7 +134,8 @@ async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capab
                         return Err(unheard(&error.to_string(), link).await);
                     }
                 }
-                Action::Ready(readiness) => return Ok((readiness.info, readiness.capabilities)),
+                Action::Saw { signal: Signal::Offered(offered), .. } => offer = *offered,
+                Action::Ready(readiness) => return Ok((readiness.info, readiness.capabilities, offer)),
                 Action::Broken { code, what } => return Err((code.to_owned(), with_stderr(&what, link))),
                 Action::Odd { what } => tracing::debug!(run = link.run(), what, "while an agent is tried"),
                 // Nothing was asked of it yet: what it tells of work is not about this greeting.

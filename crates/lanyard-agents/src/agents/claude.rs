@@ -8,18 +8,18 @@
 
 pub(super) mod asks;
 pub(super) mod lines;
+mod options;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 use lanyard_core::TurnId;
-use lanyard_core::session::{AgentInfo, Capabilities, Question};
+use lanyard_core::session::{AgentChoice, AgentInfo, Capabilities, Question};
 use serde_json::{Value, json};
 
 use self::lines::{ClaudeLines, ClaudeNews, ClaudeSpan};
-use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TurnEnd};
-use super::given::{GivenPart, GivenPrompt};
+use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, Tuned, TurnEnd}; use super::given::{GivenPart, GivenPrompt}; use super::tuning::Tuning; 
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;
@@ -62,6 +62,10 @@ pub(super) fn arguments(setting: &Setting, mcp_config: &str) -> Vec<String> {
         Begin::New | Begin::Adopted { .. } => add("--session-id", &setting.conversation),
         Begin::Resume { native } => add("--resume", native),
     }
+    // Without it Claude Code refuses a request for that mode.
+    if setting.tuned.wanted.mode.as_deref() == Some(options::BYPASS) {
+        words.push("--allow-dangerously-skip-permissions".to_owned());
+    }
     words
 }
 
@@ -82,6 +86,10 @@ pub(crate) struct ClaudeCode {
     /// It tells what becomes of the lines it is given.
     tells_queue: bool,
     cancelled: bool,
+    tuning: Tuning,
+    /// The model and the mode that the program was started with.
+    model: Option<String>,
+    mode: Option<String>,
 }
 
 /// How far words have come.
@@ -121,6 +129,9 @@ impl ClaudeCode {
             words: BTreeMap::new(),
             tells_queue: false,
             cancelled: false,
+            tuning: Tuning::new(setting.tuned),
+            model: setting.model,
+            mode: setting.mode,
         }
     }
 
@@ -135,6 +146,7 @@ impl ClaudeCode {
             "system" if message["subtype"] == "session_state_changed" => {
                 return self.changed(&message["state"], out);
             }
+            "system" => self.learn_mode(message, out),
             _ => {}
         }
         match self.lines.told(message, out) {
@@ -152,6 +164,9 @@ impl ClaudeCode {
             .then(|| response["error"].as_str().unwrap_or("no reason given").to_owned());
         if id == "init" {
             return self.greeted(refused, body, out);
+        }
+        if Tuning::is_id(id) {
+            return self.option_answered(id, refused.as_deref(), out);
         }
         if let Some(why) = refused {
             return out.push(Action::Odd { what: format!("Claude Code refused `{id}`: {why}") });
@@ -183,6 +198,7 @@ impl ClaudeCode {
             return out.push(Action::Broken { code: "handshake_failed", what });
         }
         self.ready = true;
+        self.learn_options(body, out);
         let how = match &self.begin {
             Begin::New | Begin::Adopted { .. } => Opened::New,
             // One it does not know ends the program before the greeting.
@@ -331,7 +347,10 @@ impl Driver for ClaudeCode {
         };
         let turn = self.turn;
         let mut passed_on = Actions::new();
+        // The log knows what has come of choices since.
+        let tuning = std::mem::replace(&mut self.tuning, Tuning::new(Tuned::default()));
         self.heard(&message, &mut passed_on);
+        self.tuning = tuning;
         // The log has no end of it, so nothing that was read before ended it.
         self.turn = turn;
         if message["type"] == "control_request" && message["request"]["subtype"] != "can_use_tool" {
@@ -369,7 +388,19 @@ impl Driver for ClaudeCode {
         }
         let id = turn.to_string();
         let line = asks::named_prompt(&id, prompt);
-        out.push(Action::Send { key: id, line });
+        self.tuning.hold(turn, Action::Send { key: id, line });
+        self.tune(out);
+    }
+
+    fn choose(&mut self, key: &str, wanted: &AgentChoice, out: &mut Actions) {
+        self.tuning.wants(key, wanted);
+        if self.ready {
+            self.tune(out);
+        }
+    }
+
+    fn holds_prompt(&self) -> bool {
+        self.tuning.is_holding()
     }
 
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions) {
@@ -379,6 +410,11 @@ impl Driver for ClaudeCode {
                 out.push(asks::request(format!("stop:{turn}"), &request));
             }
             return;
+        }
+        if self.tuning.drop_held(turn) {
+            self.turn = None;
+            let end = TurnEnd::Cancelled;
+            return out.push(Action::Finished { native: None, turn: Some(turn), end });
         }
         self.note_cancel();
         out.extend(self.words.keys().map(|id| drop_queued(id)));

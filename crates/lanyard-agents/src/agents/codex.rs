@@ -14,17 +14,17 @@ mod notices;
 #[cfg(test)]
 mod tests;
 mod threads;
-pub(in crate::agents) mod wire;
+pub(in crate::agents) mod turn_choice;
+mod wire;
 
 use std::collections::BTreeSet;
 
 use lanyard_core::TurnId;
-use lanyard_core::session::{PromptPart, Question};
+use lanyard_core::session::{PromptPart, {AgentChoice, Question}; 
 use serde_json::{Value, json};
 
 use self::threads::{Threads, Unsent};
-use super::driver::{Action, Actions, Answer, Begin, Driver, Setting, TurnEnd};
-use super::given::{GivenPart, GivenPrompt};
+use super::driver::{Action, Actions, Answer, Begin, Driver, Setting, Tuned, TurnEnd}; use super::given::{GivenPart, GivenPrompt}; 
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;
@@ -44,6 +44,7 @@ pub(crate) struct Codex {
     /// A compaction was asked for and runs as a turn of its own, in which Codex refuses prompts.
     compacting: bool,
     unsent: Option<Unsent>,
+    tuned: Tuned,
 }
 
 impl Codex {
@@ -56,6 +57,7 @@ impl Codex {
             whole: true,
             compacting: false,
             unsent: None,
+            tuned: setting.tuned.clone(),
             setting,
         };
         if let Begin::Adopted { readiness, turn, open } = &codex.setting.begin {
@@ -90,6 +92,7 @@ impl Codex {
         match (id, result) {
             ("init", _) => self.greeted(result, out),
             ("thread", _) => self.opened(result, out),
+            (turn_choice::MODELS, Ok(found)) => self.learn_models(found, out),
             (_, Ok(found)) => {
                 if let Some(turn) = id.strip_prefix("look:").and_then(|turn| turn.parse().ok()) {
                     self.looked(turn, found, out);
@@ -163,7 +166,8 @@ impl Codex {
 
     fn send_unsent(&mut self, out: &mut Actions) {
         if let Some(unsent) = self.unsent.take() {
-            out.push(wire::prompt(unsent.key, unsent.turn, &unsent.thread, &unsent.input));
+            let choice = self.turn_choice(out);
+            out.push(wire::prompt(unsent.key, unsent.turn, (&unsent.thread, &unsent.input), &choice));
         }
     }
 
@@ -245,7 +249,13 @@ impl Driver for Codex {
             self.unsent = Some(Unsent { turn, thread: name, input, key: turn.to_string() });
             return;
         }
-        out.push(wire::prompt(turn.to_string(), turn, &name, &input));
+        // Subagents have what their parent gave them.
+        let choice = if native.is_none() { self.turn_choice(out) } else { serde_json::Map::new() };
+        out.push(wire::prompt(turn.to_string(), turn, (&name, &input), &choice));
+    }
+
+    fn choose(&mut self, _key: &str, wanted: &AgentChoice, _out: &mut Actions) {
+        self.tuned.wanted.clone_from(wanted);
     }
 
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions) {

@@ -13,7 +13,7 @@ mod tests;
 
 use lanyard_api::agents::settings::{OutputForm, PerTurn};
 use lanyard_core::TurnId;
-use lanyard_core::session::{AgentInfo, Capabilities, Question, TurnOutcome};
+use lanyard_core::session::{AgentChoice, AgentInfo, Capabilities, ChoiceKind, Question, TurnOutcome};
 use serde_json::Value;
 
 use self::codex_json::CodexJson;
@@ -267,9 +267,11 @@ pub(crate) fn identity(per_turn: &PerTurn, version: Option<String>) -> (AgentInf
 }
 
 /// What an argument's places stand for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) prompt: &'a str,
+    /// The model, mode and effort of the turn.
+    pub(crate) choice: &'a AgentChoice,
     pub(crate) native: Option<&'a str>,
     /// The session's MCP servers as clients write them into `mcp.json`. The token is named, not told: no secret stands
     /// in an argument.
@@ -285,11 +287,27 @@ pub(crate) fn arguments(per_turn: &PerTurn, places: Places<'_>) -> Vec<String> {
         Some(_) if !per_turn.next.is_empty() => &per_turn.next,
         Some(_) | None => &per_turn.first,
     };
-    let mut arguments: Vec<String> = form.iter().map(|argument| filled(argument, places)).collect();
+    let mut arguments: Vec<String> = Vec::new();
+    for argument in form {
+        if let Some(kind) = ChoiceKind::ALL.into_iter().find(|kind| argument.contains(&place_of(*kind)))
+            && places.choice.get(kind).is_none()
+        {
+            // Nothing is chosen: the argument goes, and with it the option before it.
+            if *argument == place_of(kind) {
+                arguments.pop_if(|before| before.starts_with('-'));
+            }
+            continue;
+        }
+        arguments.push(filled(argument, places));
+    }
     if !per_turn.prompt_on_stdin && !form.iter().any(|argument| argument.contains("{prompt}")) {
         arguments.push(places.prompt.to_owned());
     }
     arguments
+}
+
+fn place_of(kind: ChoiceKind) -> String {
+    format!("{{{}}}", kind.as_str())
 }
 
 fn filled(argument: &str, places: Places<'_>) -> String {
@@ -301,6 +319,9 @@ fn filled(argument: &str, places: Places<'_>) -> String {
         let values = [
             ("{prompt}", places.prompt),
             ("{native}", places.native.unwrap_or_default()),
+            ("{model}", places.choice.model.as_deref().unwrap_or_default()),
+            ("{mode}", places.choice.mode.as_deref().unwrap_or_default()),
+            ("{effort}", places.choice.effort.as_deref().unwrap_or_default()),
             ("{mcp_config}", places.mcp_config),
             ("{mcp}", places.mcp),
         ];

@@ -88,7 +88,8 @@ impl Desk {
             Effect::CancelWork { .. } | Effect::StopWork { .. } | Effect::EndRun { .. } => {
                 self.nothing_runs(session).await;
             }
-            Effect::AnswerGate { .. } | Effect::Steer { .. } | Effect::TellParent => {}
+            Effect::AnswerGate { .. } | Effect::Steer { .. } | Effect::Choose { .. } | Effect::TellParent => {
+            }
         }
     }
 
@@ -175,6 +176,7 @@ impl Desk {
             | Effect::AnswerGate { .. }
             | Effect::Steer { .. }
             | Effect::Revive { .. }
+            | Effect::Choose { .. }
             | Effect::TellParent => return false,
         };
         self.shared.session(session).await.is_some_and(|held| over(&held))
@@ -194,6 +196,7 @@ const fn concerns(wish: &AgentWish) -> Option<SessionId> {
                 | Effect::StopWork { .. }
                 | Effect::AnswerGate { .. }
                 | Effect::Steer { .. }
+                | Effect::Choose { .. }
                 | Effect::TellParent,
         } => Some(*session),
     }

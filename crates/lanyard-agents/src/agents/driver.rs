@@ -10,7 +10,9 @@ use std::path::PathBuf;
 
 use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
-use lanyard_core::session::{AgentInfo, Capabilities, GateOption, Question, Signal, TurnOutcome};
+use lanyard_core::session::{
+    AgentChoice, AgentInfo, AgentOffer, Capabilities, GateOption, Question, Signal, TurnOutcome,
+};
 use lanyard_core::text::content_hash;
 use serde_json::Value;
 
@@ -46,6 +48,16 @@ pub(crate) trait Driver: Send + Sync {
     /// Hands over a prompt. Only called after [`Action::Ready`] and while no other turn of the same conversation runs.
     /// `native` names a subagent's conversation; the main one when left out.
     fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions);
+
+    /// The model, mode and effort from here on, for prompts and for the turn that runs, as far as the agent takes them. `key`
+    /// names the wish: the same again is one. A prompt that follows waits until the agent has agreed, and its turn fails
+    /// if the agent does not.
+    fn choose(&mut self, _key: &str, _wanted: &AgentChoice, _out: &mut Actions) {}
+
+    /// Whether the prompt of a turn waits for the agent to agree to its model, mode or effort.
+    fn holds_prompt(&self) -> bool {
+        false
+    }
 
     /// Asks the agent to end the turn. It answers with [`Action::Finished`], late or never.
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions);
@@ -272,6 +284,17 @@ pub(crate) struct Setting {
     pub(crate) conversation: String,
     /// Git's folders outside the workspace that a commit in it writes, for agents with a sandbox of their own.
     pub(crate) git_folders: Vec<PathBuf>,
+    pub(crate) tuned: Tuned,
+}
+
+/// What the log knows of an agent's choices.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tuned {
+    /// The session's own choice.
+    pub(crate) wanted: AgentChoice,
+    pub(crate) in_force: AgentChoice,
+    /// What the run has offered; empty for a new one.
+    pub(crate) offer: AgentOffer,
 }
 
 #[derive(Debug, Clone)]

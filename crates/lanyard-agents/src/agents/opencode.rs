@@ -4,18 +4,19 @@
 //! whether the driver saw the lines before it or not. That is what makes it safe to take up in mid-turn.
 
 mod event;
-pub(in crate::agents) mod orders;
+pub(in crate::agents) mod options;
+mod orders;
 #[cfg(test)]
 mod tests;
 
 use std::str::FromStr;
 
 use lanyard_core::TurnId;
-use lanyard_core::session::{AgentInfo, Capabilities, Question};
+use lanyard_core::session::{AgentChoice, AgentInfo, Capabilities, Question};
 use serde_json::{Value, json};
 
 use super::driver::{
-    Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TurnEnd, error_seen,
+    Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, Tuned, TurnEnd, error_seen,
 };
 use super::given::{GivenPart, GivenPrompt};
 use super::limits;
@@ -46,6 +47,7 @@ pub(crate) struct OpenCode {
     setting: Setting,
     /// The main conversation, once it is known.
     native: Option<String>,
+    tuned: Tuned,
 }
 
 impl OpenCode {
@@ -55,7 +57,7 @@ impl OpenCode {
             Begin::Resume { native } => Some(native.clone()),
             Begin::Adopted { readiness, .. } => Some(readiness.native.clone()),
         };
-        Self { setting, native }
+        Self { native, tuned: setting.tuned.clone(), setting }
     }
 
     /// A conversation as the daemon names it: nothing for the main one.
@@ -100,6 +102,7 @@ impl OpenCode {
             version: ok["version"].as_str().map(str::to_owned),
             protocol: "opencode http".to_owned(),
         };
+        self.learn_offer(&ok["offers"], out);
         let how = if history.is_some() { Opened::Resumed } else { Opened::New };
         let readiness = Readiness { native: native.to_owned(), info, capabilities: CAPABILITIES, how };
         out.push(Action::Ready(Box::new(readiness)));
@@ -146,8 +149,15 @@ impl Driver for OpenCode {
 
     fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) {
         let (text, files) = (prompt.text, orders::files(prompt.parts));
-        let order = json!({"op": "prompt", "turn": turn, "session": native, "text": text, "files": files});
+        let mut order = json!({"op": "prompt", "turn": turn, "session": native, "text": text, "files": files});
+        if native.is_none() {
+            self.name_choice(&mut order, out);
+        }
         out.push(orders::send(&format!("prompt:{turn}"), &order));
+    }
+
+    fn choose(&mut self, _key: &str, wanted: &AgentChoice, _out: &mut Actions) {
+        self.tuned.wanted.clone_from(wanted);
     }
 
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions) {

@@ -8,7 +8,7 @@ use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
 use lanyard_core::session::{Question, Signal};
 
-use super::driver::{Action, Answer, Begin, Driver, Readiness, Setting};
+use super::driver::{Action, Answer, Begin, Driver, Readiness, Setting, Tuned};
 
 /// Lines of random nonsense a driver is shown in one test.
 const NONSENSE_LINES: usize = 20_000;
@@ -24,6 +24,7 @@ pub(super) fn setting(begin: Begin) -> Setting {
         client_files: ClientFiles::default(),
         conversation: "conversation-1".to_owned(),
         git_folders: Vec::new(),
+        tuned: Tuned::default(),
     }
 }
 
@@ -170,14 +171,19 @@ pub(super) fn goes_on_anywhere(make: Make, begin: &Begin, turns: u8, answers: &[
     }
 }
 
-/// What must be the same whoever listened: all but token counts, which a new driver cannot always compare, and the words of a
-/// question, which may tell less.
+/// What must be the same whoever listened: all but token counts and choices, which a new driver cannot always compare, and the
+/// words of a question, which may tell less.
 fn essence(actions: &[Action]) -> String {
     let kept = actions.iter().filter(|action| {
         !matches!(
             action,
-            Action::Saw { signal: Signal::UsageReported { .. } | Signal::ContextCompacted { .. }, .. }
-                | Action::Odd { .. }
+            Action::Saw {
+                signal: Signal::UsageReported { .. }
+                    | Signal::ContextCompacted { .. }
+                    | Signal::Offered(_)
+                    | Signal::InForce(_),
+                ..
+            } | Action::Odd { .. }
         )
     });
     let mut kept: Vec<Action> = kept.cloned().collect();

@@ -10,9 +10,10 @@ use lanyard_api::agents::known::{self, KNOWN, place};
 use lanyard_api::agents::naming::{self, AgentRefusal};
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_api::config::DEMO;
-use lanyard_core::session::{AgentInfo, Capabilities, TerminalProgram};
+use lanyard_core::session::{AgentInfo, AgentOffer, Capabilities, TerminalProgram}; 
 use tokio::sync::Semaphore;
 
+use crate::agents::offers::{self, KnownOffer, KnownOffers};
 use crate::runs::Runs;
 use crate::sandbox::OwnFiles;
 use lanyard_base::clock::Clock;
@@ -31,6 +32,7 @@ pub struct Roster {
     pub(super) folder: PathBuf,
     pub(super) checks: Arc<Semaphore>,
     checked: Arc<Mutex<BTreeMap<String, CheckOutcome>>>,
+    offers: KnownOffers,
     /// What no sandbox shows.
     pub(super) own_files: OwnFiles,
 }
@@ -71,6 +73,27 @@ pub enum CheckOutcome {
 }
 
 impl Roster {
+    /// What agents last offered, for those who hear of it.
+    #[must_use]
+    pub fn offers(&self) -> KnownOffers {
+        self.offers.clone()
+    }
+
+    /// What an agent of the config last offered to choose, if it is known. That of an agent that is run once per turn is in
+    /// its settings.
+    #[must_use]
+    pub fn offer(&self, name: &str) -> Option<KnownOffer> {
+        let settings = self.settings(name)?;
+        if settings.driver == DriverKind::Command {
+            return Some(KnownOffer::new(settings.offer(), &settings, self.clock.now()));
+        }
+        self.offers.of(name, &settings)
+    }
+
+    pub(super) fn heard_offer(&self, name: &str, settings: &AgentSettings, offer: &AgentOffer) {
+        self.offers.note(name, settings, offer, self.clock.now());
+    }
+
     /// The folders of all runs.
     #[must_use]
     pub fn runs(&self) -> Runs {
@@ -98,7 +121,8 @@ impl Roster {
         }
         let (settings, checked) = (settings.clone(), Arc::default());
         let checks = Arc::new(Semaphore::new(CHECKS_MAX));
-        Self { settings, runs, clock, folder, checks, checked, own_files }
+        let offers = KnownOffers::open(runs.beside(offers::FILE));
+        Self { settings, runs, clock, folder, checks, checked, offers, own_files }
     }
 
     /// The agent used where none is named.

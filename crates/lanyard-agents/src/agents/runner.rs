@@ -4,6 +4,7 @@
 mod act;
 mod adopt;
 mod budget;
+mod choosing;
 mod clear;
 mod console;
 mod course;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
-use lanyard_core::session::{Attempt, Continuity, ResumeWay};
+use lanyard_core::session::{Attempt, Continuity, ResumeWay, Session};
 use lanyard_core::{RunId, SessionId, TurnId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -112,6 +113,10 @@ pub(super) struct Runner {
     /// The MCP servers that the agent was told of, by their names in addresses.
     offered: Vec<String>,
     idle_since: Instant,
+    /// The turn whose prompt the driver holds back, and the session that its words were made from.
+    undelivered: Option<(TurnId, Option<Box<Session>>)>,
+    /// The turn has a model, mode or effort of its own.
+    chosen_for_turn: bool,
     /// The turn wrote more than it may: what follows is counted and dropped.
     flood: Option<u64>,
 }
@@ -171,6 +176,7 @@ impl Runner {
     pub(super) async fn run(mut self) -> Left {
         loop {
             self.carry_out().await;
+            self.give_held().await;
             if self.course.broken().is_some() {
                 self.give_up().await;
             }
@@ -304,6 +310,7 @@ impl Runner {
             return self.end_run("the session was stopped").await;
         }
         if !self.course.is_ending() {
+            self.choose_own().await;
             self.tried.clear();
             self.tried_since = None;
             self.begin_waiting().await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lanyard_api::agents::accounts::AccountChoice;
 use lanyard_api::agents::settings::AgentSettings;
-use lanyard_core::session::{Command, Event, InterruptCause, PromptPart, Receipt, RunEnd, Signal, TurnEvent};
+use lanyard_core::session::{ AgentOffer, Command, Event, InterruptCause, PromptPart, Receipt, RunEnd, RunEvent, Signal, TurnEvent, }; 
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId, Timestamp};
 use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Attachments, Filter, Store, StoreError};
@@ -15,6 +15,7 @@ use lanyard_store::{Attachments, Filter, Store, StoreError};
 use crate::agents::addresses::Addresses;
 use crate::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure};
 use crate::agents::exhausted::ExhaustedAccounts;
+use crate::agents::offers::KnownOffers;
 use crate::agents::runner::process_of;
 use crate::runs::Runs;
 use crate::terminal::LiveTerminals;
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     pub(super) attachments: Arc<Attachments>,
     /// Accounts that have reached their limit.
     pub(super) exhausted: ExhaustedAccounts,
+    /// What agents last offered to choose.
+    pub(super) offers: KnownOffers,
 }
 
 /// What a turn's first event says of its prompt.
@@ -182,6 +185,20 @@ impl Shared {
             | Event::Gate(_)
             | Event::Writer(_)
             | Event::Review(_) => None,
+        }
+    }
+
+    /// What the agent of a session last offered.
+    pub(super) async fn offer(&self, session: &Session) -> AgentOffer {
+        let (Some(mark), id) = (&session.offered, session.id) else { return AgentOffer::default() };
+        let seq = mark.seq;
+        let page = self.on_disk(move |store| store.events(id, seq.saturating_sub(1), 1)).await;
+        let body = page.ok().and_then(|page| page.events.into_iter().next()?.body.ok());
+        let envelope =
+            body.and_then(|body| serde_json::from_slice::<lanyard_core::session::Envelope>(&body).ok());
+        match envelope.map(|envelope| envelope.event) {
+            Some(Event::Run(RunEvent::Offered(offer))) => *offer,
+            Some(_) | None => AgentOffer::default(),
         }
     }
 

@@ -53,6 +53,13 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
     whole
 }
 
+/// The whole text of a prompt that is a command of the agent's own: it is one only at the beginning, so what the agent has
+/// to know goes behind it.
+pub(super) fn command(text: &str, before: &Before<'_>) -> String {
+    let words = prompt("", before);
+    if words.trim().is_empty() { text.to_owned() } else { format!("{text}\n\n{}", words.trim_end()) }
+}
+
 /// The words of a turn's prompt. After a limit an agent that worked in the turn is told to continue, not given its request
 /// again; one that did nothing gets the request as it was. `knows` is whether the agent has the conversation.
 pub(super) fn of_leg(active: &ActiveTurn, request: String, knows: bool) -> String {
@@ -222,6 +229,7 @@ mod tests {
             queued,
             by,
             memory: None,
+            choice: lanyard_core::session::AgentChoice::default(),
         })
     }
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lanyard_core::session::{LimitRules, NetworkReach, ResumeWay, SandboxLevel, SandboxRule};
+use lanyard_core::session::{
+    AgentChoice, AgentOffer, ChoiceKind, LimitRules, NetworkReach, OfferMenu, ResumeWay, SandboxLevel,
+    SandboxRule,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -306,6 +309,28 @@ pub enum OutputForm {
     ClaudeJson,
     /// JSON lines as `codex exec --json` writes them.
     CodexJson,
+}
+
+impl AgentSettings {
+    /// The choice of the settings, under that of a session.
+    #[must_use]
+    pub fn choice(&self) -> AgentChoice {
+        AgentChoice { model: self.model.clone(), mode: self.mode.clone(), effort: None }
+    }
+
+    /// What an agent that is run once per turn lets be chosen: what its arguments have a place for.
+    #[must_use]
+    pub fn offer(&self) -> AgentOffer {
+        let (per_turn, choice) = (self.per_turn(), self.choice());
+        let mut offer = AgentOffer::default();
+        for kind in ChoiceKind::ALL {
+            let place = format!("{{{}}}", kind.as_str());
+            let open = per_turn.first.iter().chain(&per_turn.next).any(|word| word.contains(&place));
+            let default = choice.get(kind).filter(|_| open).map(str::to_owned);
+            *offer.menu_mut(kind) = OfferMenu { open, default, ..OfferMenu::default() };
+        }
+        offer
+    }
 }
 
 impl PerTurn {

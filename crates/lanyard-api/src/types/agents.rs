@@ -1,7 +1,7 @@
 //! Agents, their questions, and going on with them.
 
-use lanyard_core::SessionId;
-use lanyard_core::session::{AgentInfo, Capabilities, Gate, ResumeWay};
+use lanyard_core::session::{AgentInfo, AgentOffer, Capabilities, Gate, ResumeWay};
+use lanyard_core::{SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,18 @@ pub struct AgentEntry {
     /// What came of its last check since the daemon started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<AgentCheck>,
+}
+
+/// One agent, with what it offers to choose.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AgentDetail {
+    #[serde(flatten)]
+    pub agent: AgentEntry,
+    /// Its models, modes, effort levels and commands, as it last reported them; absent until it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<AgentOffer>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_at: Option<Timestamp>,
 }
 
 /// What came of starting an agent and greeting it.

@@ -1,7 +1,9 @@
 //! Turns and the inbox, as the API speaks of them.
 
 use lanyard_core::memory::MemoryAsk;
-use lanyard_core::session::{Delivery, PauseReason, Promotion, QueuedTurn, TurnResult, TurnRow, TurnStatus};
+use lanyard_core::session::{
+    AgentChoice, Delivery, PauseReason, Promotion, QueuedTurn, TurnResult, TurnRow, TurnStatus,
+};
 use lanyard_core::{Outcome, RunId, SessionId, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,9 @@ pub struct NewTurn {
     /// What may be remembered in this turn, where that is to be less than the session may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryAsk>,
+    /// The model, mode and effort for this turn alone, by the agent's own ids.
+    #[serde(default, skip_serializing_if = "AgentChoice::is_empty")]
+    pub choice: AgentChoice,
     /// Let Lanyard take the conversation over from the agent's own host: the turn resumes it by the agent's own id, in
     /// a run of Lanyard's. Without it a turn for such a session is refused with `session_host_run`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

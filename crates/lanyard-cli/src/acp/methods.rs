@@ -12,7 +12,7 @@ use agent_client_protocol_schema::v1::{
     SessionCapabilities, SessionCloseCapabilities, SessionForkCapabilities, SessionId, SessionInfo,
     SessionListCapabilities, SessionResumeCapabilities,
 };
-use lanyard_api::types::{AgentList, NewFork, SessionPage};
+use lanyard_api::types::{AgentList, NewFork, SessionDetail, SessionPage};
 use lanyard_client::Route;
 use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::host::Host;
 use super::prompt::EditorPrompt;
+use super::offers::{Choosing, wish_of};
 use super::seat::Order;
 use super::wire::Incoming;
 use super::words::{error_of, params_of};
@@ -91,6 +92,11 @@ impl Desk {
                 let prompt = EditorPrompt::read(request.prompt)?;
                 self.host.order(&request.session_id, Order::Prompt { id, prompt })
             }
+            "session/set_mode" | "session/set_config_option" => {
+                let wish = wish_of(method, &params)?;
+                let session = SessionId::new(params["sessionId"].as_str().unwrap_or_default().to_owned());
+                self.host.order(&session, Order::Choose { id, wish })
+            }
             "session/close" => {
                 let request: CloseSessionRequest = params_of(params)?;
                 self.host.order(&request.session_id, Order::Close { id })
@@ -127,11 +133,17 @@ impl Desk {
             if let Ok((session, seq)) = &made {
                 host.attach(session, *seq);
             }
-            let answer = made
-                .map(|(session, _)| session)
-                .map(NewSessionResponse::new)
-                .map_err(|failure| error_of(&failure));
-            host.wire.answer(id, answer).await;
+            let made = match made {
+                Ok((session, _)) => session,
+                Err(failure) => return host.wire.refuse(id, error_of(&failure)).await,
+            };
+            // What its agent is known to offer; without an answer the session works all the same.
+            let detail = host.get::<SessionDetail>(&Route::to(&["sessions", &made.0])).await;
+            let choosing = detail.as_ref().map(Choosing::of).unwrap_or_default();
+            host.wire.answer(id, choosing.beside(&NewSessionResponse::new(made.clone()))).await;
+            if let Some(update) = choosing.commands() {
+                host.wire.update_json(&made, update).await;
+            }
         });
         Ok(())
     }

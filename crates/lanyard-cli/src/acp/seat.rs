@@ -13,8 +13,8 @@ use agent_client_protocol_schema::v1::{
 use lanyard_api::types::{GateAnswer, NewPart, NewTurn, SessionDetail, TurnReceipt};
 use lanyard_client::Route;
 use lanyard_core::session::{
-    ChangeEvent, Ending, Envelope, Event, GateEvent, GateStatus, InboxEvent, Question, TranscriptEvent,
-    TurnEvent, TurnStatus,
+    AgentChoice, ChangeEvent, Ending, Envelope, Event, GateEvent, GateStatus, InboxEvent, Question,
+    TranscriptEvent, TurnEvent, TurnStatus,
 };
 use lanyard_core::{GateId, Outcome, TurnId};
 use serde_json::{Value, json};
@@ -24,6 +24,7 @@ use self::kin::{Kin, News};
 use super::follow::{Follow, FollowDepth, Told};
 use super::host::Host;
 use super::prompt::EditorPrompt;
+use super::offers::Choosing;
 use super::tell::{Teller, Telling, TextPart};
 use super::wire::Answer;
 use super::words::{error_of, failed, finished, interrupted, permission};
@@ -46,6 +47,11 @@ pub(super) enum Order {
         id: RequestId,
         prompt: EditorPrompt,
     },
+    /// A model, mode or effort.
+    Choose {
+        id: RequestId,
+        wish: AgentChoice,
+    },
     Cancel,
     /// The answer to a request is not wanted any more.
     TakeBack {
@@ -60,9 +66,11 @@ impl Order {
     /// The request that is to be answered.
     fn request(self) -> Option<RequestId> {
         match self {
-            Self::Load { id } | Self::Resume { id } | Self::Prompt { id, .. } | Self::Close { id } => {
-                Some(id)
-            }
+            Self::Load { id }
+            | Self::Resume { id }
+            | Self::Prompt { id, .. }
+            | Self::Choose { id, .. }
+            | Self::Close { id } => Some(id),
             Self::Cancel | Self::TakeBack { .. } => None,
         }
     }
@@ -80,6 +88,7 @@ struct EditorSession {
     /// Questions the editor was asked, by the number it was asked under.
     asked: HashMap<GateId, i64>,
     kin: Kin,
+    choosing: Choosing,
 }
 
 /// A prompt whose turn has not ended.
@@ -159,8 +168,18 @@ impl EditorSession {
         if detail.view.active_turn.is_some() {
             kin.find(id.clone());
         }
-        let teller = Teller::new(&host.mine);
-        let seat = Self { host, name, id, follow, teller, prompts: Vec::new(), asked: HashMap::new(), kin };
+        let (teller, choosing) = (Teller::new(&host.mine), Choosing::of(detail));
+        let seat = Self {
+            host,
+            name,
+            id,
+            follow,
+            teller,
+            prompts: Vec::new(),
+            asked: HashMap::new(),
+            kin,
+            choosing,
+        };
         (seat, news)
     }
 
@@ -172,7 +191,11 @@ impl EditorSession {
     async fn obey(&mut self, order: Order) -> Stay {
         match order {
             Order::Load { id } => self.load(id).await,
-            Order::Resume { id } => self.host.wire.answer(id, Ok(ResumeSessionResponse::new())).await,
+            Order::Resume { id } => {
+                self.host.wire.answer(id, self.choosing.beside(&ResumeSessionResponse::new())).await;
+                self.tell_commands().await;
+            }
+            Order::Choose { id, wish } => self.choose(id, &wish).await,
             Order::Prompt { id, prompt } => self.prompt(id, prompt).await,
             Order::Cancel => self.cancel(None).await,
             Order::TakeBack { id } => self.cancel(Some(&id)).await,
@@ -183,6 +206,31 @@ impl EditorSession {
             }
         }
         Stay::Yes
+    }
+
+    /// Passes a choice on; the answer has what is offered from now on.
+    async fn choose(&mut self, id: RequestId, wish: &AgentChoice) {
+        if let Err(refusal) = self.choosing.admit(wish) {
+            return self.host.wire.refuse(id, refusal).await;
+        }
+        let choice = wish.over(&self.choosing.chosen);
+        match self.host.post::<Outcome>(&self.route(&["choice"]), &choice).await {
+            Ok(_) => {
+                let event = ChangeEvent::ChoiceSet { choice }.into();
+                for update in self.choosing.follow(&event) {
+                    self.host.wire.update_json(&self.name, update).await;
+                }
+                let options = json!({ "configOptions": self.choosing.options() });
+                self.host.wire.answer(id, Ok(options)).await;
+            }
+            Err(failure) => self.host.wire.refuse(id, error_of(&failure)).await,
+        }
+    }
+
+    async fn tell_commands(&self) {
+        if let Some(update) = self.choosing.commands() {
+            self.host.wire.update_json(&self.name, update).await;
+        }
     }
 
     async fn prompt(&mut self, id: RequestId, prompt: EditorPrompt) {
@@ -211,6 +259,7 @@ impl EditorSession {
             again: false,
             writer_epoch: None,
             memory: None,
+            choice: AgentChoice::default(),
             resume: false,
         };
         let receipt = match self.host.post::<TurnReceipt>(&self.route(&["turns"]), &new).await {
@@ -283,6 +332,9 @@ impl EditorSession {
     async fn event(&mut self, envelope: &Envelope) -> Stay {
         if let Some(update) = self.teller.tell(envelope, Telling::Live) {
             self.host.wire.update(&self.name, update).await;
+        }
+        for update in self.choosing.follow(&envelope.event) {
+            self.host.wire.update_json(&self.name, update).await;
         }
         match &envelope.event {
             Event::Turn(event) => self.turn(event, envelope.seq).await,

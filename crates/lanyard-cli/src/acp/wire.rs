@@ -88,6 +88,12 @@ impl Wire {
         self.send(&Notification { method: "session/update".into(), params: Some(params) }).await;
     }
 
+    /// An update that is JSON already.
+    pub(super) async fn update_json(&self, session: &SessionId, update: Value) {
+        let params = serde_json::json!({ "sessionId": session, "update": update });
+        self.send(&Notification { method: "session/update".into(), params: Some(params) }).await;
+    }
+
     /// Asks the editor; the answer comes to the receiver, or never.
     pub(super) async fn ask(
         &self,

@@ -22,15 +22,20 @@ pub(super) enum BridgeOp {
         turn: String,
         session: Option<String>,
         text: String,
-        /// Parts beside the text, as the server takes them.
+        /// Parts beside the text, as the,
+        /// From this server takes them.
         #[serde(default)]
         files: Vec<Value>,
+    prompt on.
+        model: Option<String>,
+        agent: Option<String>,
     },
     Steer {
         session: Option<String>,
         text: String,
         #[serde(default)]
         files: Vec<Value>,
+    ,
     },
     Abort {
         session: Option<String>,

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::BridgeError;
 use super::http::OpenCodeHttp;
 use super::ledger::{BridgeLedger, BridgeWish, Out, Source};
+use super::offers::offers;
 use super::ops::{BridgeOp, Job, Open, Order, compact, path};
 use super::process::Server;
 use super::refetch::{past, past_children, refetch};
@@ -189,7 +190,10 @@ impl Bridge {
             self.output.say(json!({"odd": odd})).await;
         }
         let (native, history) = self.conversation().await?;
-        let ok = json!({"native": native, "version": version, "history": history});
+        let mut ok = json!({"native": native, "version": version, "history": history});
+        if let Some(offers) = offers(&self.http).await {
+            ok["offers"] = offers;
+        }
         self.say(json!({"re": id, "ok": ok})).await?;
         Ok(feed)
     }
@@ -262,7 +266,10 @@ impl Bridge {
         let Some(main) = self.ledger.main().map(str::to_owned) else { return Ok(()) };
         let (path, body) = match op {
             BridgeOp::Open(_) => return self.refuse(&id, "it is open already").await,
-            BridgeOp::Prompt { turn, session, text, files } => {
+            BridgeOp::Prompt { turn, session, text, files, model, agent } => {
+                // Words for the running turn, and compactions, have what its prompt had.
+                self.open.model = model.or(self.open.model.take());
+                self.open.agent = agent.or(self.open.agent.take());
                 return self.prompt(id, turn, session.unwrap_or(main), (&text, files), out).await;
             }
             BridgeOp::Steer { session, .. }

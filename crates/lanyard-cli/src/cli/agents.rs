@@ -2,7 +2,7 @@
 
 mod added;
 
-use lanyard_api::types::{AgentCheck, AgentList};
+use lanyard_api::types::{AgentCheck, AgentDetail, AgentList};
 use lanyard_client::Route;
 use lanyard_core::session::Capabilities;
 use serde_json::json;
@@ -10,6 +10,7 @@ use serde_json::json;
 use self::added::{AgreedArgs, RegistryArgs};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::render::offer::offer_lines;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 
@@ -33,6 +34,7 @@ Examples:
   lanyard agents
   lanyard agents --versions
   lanyard agents check opencode
+  lanyard agents show opencode
   lanyard agents search claude
   lanyard agents add gemini --yes";
 
@@ -51,6 +53,11 @@ pub(super) struct Agents {
 enum AgentsVerb {
     /// Start an agent, greet it, say what it can do, and end it
     Check {
+        /// The agent, as the config names it
+        name: String,
+    },
+    /// Show an agent with the models, modes, effort levels and commands it last offered
+    Show {
         /// The agent, as the config names it
         name: String,
     },
@@ -93,6 +100,7 @@ impl Agents {
         match self.verb {
             None => list(context, self.versions).await,
             Some(AgentsVerb::Check { name }) => check(context, &name).await,
+            Some(AgentsVerb::Show { name }) => show(context, &name).await,
             Some(AgentsVerb::Search { words, from }) => added::search(context, &words, &from),
             Some(AgentsVerb::Add { name, from, sure }) => added::add(context, &name, &from, &sure).await,
             Some(AgentsVerb::Update { name, from, sure }) => {
@@ -138,6 +146,29 @@ async fn list(context: &Context, versions: bool) -> Result<(), Failure> {
         })
         .collect();
     context.out.data(&table(&COLUMNS, &cells, context.out.columns))
+}
+
+async fn show(context: &Context, name: &str) -> Result<(), Failure> {
+    let detail: AgentDetail = context.client().await?.get(&Route::to(&["agents", name])).await?;
+    if context.out.is_json() {
+        return context.out.json(&detail);
+    }
+    let agent = &detail.agent;
+    let mut text = format!(
+        "{}  driver {}, {}\n",
+        one_line(&agent.name),
+        agent.driver.as_str(),
+        one_line(&agent.command.join(" "))
+    );
+    match &detail.offer {
+        Some(offer) => text.push_str(&offer_lines(offer)),
+        None => {
+            text.push_str("\nnot asked yet what it offers; ask it with `lanyard agents check ");
+            text.push_str(name);
+            text.push_str("`\n");
+        }
+    }
+    context.out.data(&text)
 }
 
 async fn check(context: &Context, name: &str) -> Result<(), Failure> {

@@ -12,9 +12,10 @@ use std::time::Duration;
 use clap::Arg;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
-use lanyard_api::types::{AgentList, InboxView, NameMatches, NamedItem, ReviewView, TurnList};
+use lanyard_api::types::{ AgentDetail, AgentList, InboxView, NameMatches, NamedItem, ReviewView, SessionDetail, TurnList, }; 
 use lanyard_client::{Route, inside};
 use lanyard_core::naming::{NameKind, SHORT_CHARS, short};
+use lanyard_core::session::{AgentOffer, ChoiceKind};
 
 use super::{Global, help};
 use crate::client::Client;
@@ -35,6 +36,8 @@ const HELP_COLUMNS: usize = 60;
 enum ValueSource {
     Names(&'static [NameKind]),
     Agents,
+    /// What an agent offers of a kind.
+    Choices(ChoiceKind),
     /// Turns of the session that the words behind this command name.
     Turns(&'static str),
     /// Turns that wait in the inbox of that session.
@@ -91,6 +94,15 @@ fn source(path: &[&str], arg: &Arg) -> Option<ValueSource> {
     let value = arg.get_value_names().and_then(|names| names.first()).map(clap::builder::Str::as_str);
     let kinds: &'static [NameKind] = match (path, arg.get_id().as_str(), value.unwrap_or_default()) {
         (_, "agent", _) if !arg.is_positional() => return Some(ValueSource::Agents),
+        (["run" | "new" | "send" | "model"], "model", _) => {
+            return Some(ValueSource::Choices(ChoiceKind::Model));
+        }
+        (["run" | "new" | "send" | "model"], "mode", _) => {
+            return Some(ValueSource::Choices(ChoiceKind::Mode));
+        }
+        (["run" | "new" | "send" | "model"], "effort", _) => {
+            return Some(ValueSource::Choices(ChoiceKind::Effort));
+        }
         (["config", "get" | "set"], "key", _) => return Some(ValueSource::Settings),
         (["config", "set"], "value", _) => return Some(ValueSource::SettingValues),
         (["diff"], "turn", _) => return Some(ValueSource::Turns("diff")),
@@ -145,7 +157,9 @@ fn read(source: ValueSource, typed: &str) -> Result<Vec<(String, String)>, Failu
             let key = word_after("set").unwrap_or_default();
             return Ok(settings::values(&config()?, &key).into_iter().filter_map(alone).collect());
         }
-        ValueSource::Names(_)
+        ValueSource::Choices(_)
+        
+        | ValueSource::Names(_)
         | ValueSource::Agents
         | ValueSource::Turns(_)
         | ValueSource::WaitingTurns
@@ -173,6 +187,14 @@ async fn ask(
             let list: AgentList = client.get(&Route::to(&["agents"])).await?;
             let names = list.agents.into_iter().map(|agent| agent.name);
             Ok(names.filter(|name| name.starts_with(typed)).map(|name| (name, String::new())).collect())
+        }
+        ValueSource::Choices(kind) => {
+            let offer = offer_of(client).await?.unwrap_or_default();
+            let items = offer.menu(kind).items.clone().into_iter();
+            let named = items.filter(|item| item.id.starts_with(typed));
+            Ok(named
+                .map(|item| (item.id, fit(&one_line(&item.name.unwrap_or_default()), HELP_COLUMNS)))
+                .collect())
         }
         ValueSource::Names(kinds) => {
             let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
@@ -207,6 +229,31 @@ async fn ask(
         }
         ValueSource::Settings | ValueSource::SettingValues => Ok(Vec::new()),
     }
+}
+
+/// What the agent offers that the line is about: that of its session, that it names, or the default one.
+async fn offer_of(client: &mut Client<'_>) -> Result<Option<AgentOffer>, Failure> {
+    if let Some(session) = ["send", "model"].into_iter().find_map(word_after) {
+        let detail: SessionDetail = client.get(&Route::to(&["sessions", &session])).await?;
+        return Ok(detail.offer);
+    }
+    let agent = match word_of("--agent") {
+        Some(agent) => Some(agent),
+        None => client.get::<AgentList>(&Route::to(&["agents"])).await?.default,
+    };
+    let Some(agent) = agent else { return Ok(None) };
+    Ok(client.get::<AgentDetail>(&Route::to(&["agents", &agent])).await?.offer)
+}
+
+/// The value of an option in the line that is typed.
+fn word_of(option: &str) -> Option<String> {
+    let words: Vec<String> = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();
+    let joined = format!("{option}=");
+    words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(&joined) {
+        Some(value) => Some(value.to_owned()),
+        None if word == option => words.get(at + 1).cloned(),
+        None => None,
+    })
 }
 
 /// The end of a turn's id, or all of it where that was begun, and the message beside it.

@@ -3,6 +3,7 @@
 use lanyard_client::names::A_SESSION;
 use lanyard_core::session::{DrivenBy, EXTERNAL, Language, NewSession};
 
+use super::choice_flags::ChoiceFlags;
 use super::memory::flags::MemoryFlags;
 use super::sandbox_flags::SandboxFlags;
 use super::target::{folder, workspace};
@@ -70,6 +71,8 @@ pub(super) struct NewArgs {
     #[command(flatten)]
     tree: WorktreeFlags,
     #[command(flatten)]
+    choice: ChoiceFlags,
+    #[command(flatten)]
     memory: MemoryFlags,
     #[command(flatten)]
     sandbox: SandboxFlags,
@@ -119,6 +122,7 @@ impl NewArgs {
             language: Language { communication: self.language, documents: self.documents },
             memory_mode: None,
             memory: self.memory.ask(),
+            choice: self.choice.choice(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
             leaf: self.leaf,

@@ -349,7 +349,11 @@ async fn wait(context: &Context, session: SessionId, after: u64) -> Result<Back,
             RunEvent::Ended { how, reason, .. } => ended = Some(why(&how, reason.as_deref())),
             // The next way is being tried.
             RunEvent::Started { .. } => ended = None,
-            RunEvent::Adopted { .. } | RunEvent::ToolsMissing { .. } | RunEvent::Wanted { .. } => {}
+            RunEvent::Adopted { .. }
+            | RunEvent::ToolsMissing { .. }
+            | RunEvent::Offered(_)
+            | RunEvent::InForce(_)
+            | RunEvent::Wanted { .. } => {}
         }
     }
 }

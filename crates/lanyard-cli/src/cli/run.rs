@@ -11,6 +11,7 @@ use lanyard_core::Outcome;
 use lanyard_core::session::{NewSession, SessionView, TerminalProgram, WindowSize};
 
 use super::attach_flags::{AttachFlags, upload};
+use super::choice_flags::ChoiceFlags;
 use super::memory::flags::MemoryFlags;
 use super::sandbox_flags::SandboxFlags;
 use super::target::{folder, is_stdin, new_name, words_or_stdin};
@@ -80,6 +81,8 @@ pub(super) struct RunArgs {
     #[arg(long, short)]
     detach: bool,
     #[command(flatten)]
+    choice: ChoiceFlags,
+    #[command(flatten)]
     memory: MemoryFlags,
     #[command(flatten)]
     sandbox: SandboxFlags,
@@ -109,6 +112,7 @@ impl RunArgs {
             workspace: Some(workspace),
             parent: client.id_if(A_SESSION, self.parent).await?,
             aliases: self.name.into_iter().collect(),
+            choice: self.choice.choice(),
             memory: self.memory.ask(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::failure::Failure;
-use crate::scripted::{BadHandshake, Options, serve};
+use crate::scripted::{BadHandshake, Offers, Options, serve};
 
 const EXAMPLES: &str = "\
 Speaks the Agent Client Protocol on stdin and stdout: a client starts it, as an agent named in the
@@ -68,6 +68,8 @@ pub(super) struct ScriptedAgent {
     /// Do nothing for so long at the start
     #[arg(long, value_name = "MS", default_value_t = 0)]
     start_delay: u64,
+    #[command(flatten)]
+    offers: Offers,
 }
 
 impl ScriptedAgent {
@@ -90,6 +92,7 @@ impl ScriptedAgent {
             otherwise: self.otherwise,
             scripts: self.scripts,
             start_delay: Duration::from_millis(self.start_delay),
+            offers: self.offers,
         };
         serve(options).map_err(|error| {
             let title = format!("cannot use the folder {}: {error}", state.display());

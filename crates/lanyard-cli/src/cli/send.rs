@@ -5,6 +5,7 @@ use lanyard_api::types::{NewTurn, TurnReceipt};
 use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
 
 use super::attach_flags::{AttachFlags, upload};
+use super::choice_flags::ChoiceFlags;
 use super::memory::flags::MemoryFlags;
 use super::target::{Target, is_stdin, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
@@ -35,6 +36,7 @@ Examples:
   lanyard send fix-login --detach \"go on\"
   lanyard send fix-login --when next \"then update the changelog\"
   lanyard send fix-login --when now \"use the staging key\"
+  lanyard send fix-login --model opus --effort high \"find the race\"
   lanyard send fix-login --id nightly-42 \"run the migration\"
   lanyard send fix-login --id nightly-42 --again \"run the migration\"
 
@@ -66,6 +68,8 @@ pub(super) struct Send {
     /// Run once more what failed, was cancelled or was lost
     #[arg(long, requires = "client_turn_id")]
     again: bool,
+    #[command(flatten)]
+    choice: ChoiceFlags,
     #[command(flatten)]
     memory: MemoryFlags,
 }
@@ -106,6 +110,7 @@ impl Send {
             again: self.again,
             writer_epoch: None,
             memory: self.memory.ask(),
+            choice: self.choice.choice(),
             resume: self.resume,
         };
         drop(client);

@@ -246,6 +246,7 @@ impl Watch<'_> {
             | ChangeEvent::Imported(_)
             | ChangeEvent::PlanJoined { .. }
             | ChangeEvent::MemorySet { .. }
+            | ChangeEvent::ChoiceSet { .. }
             | ChangeEvent::Archived {}
             | ChangeEvent::Seen { .. }
             | ChangeEvent::Unarchived {}

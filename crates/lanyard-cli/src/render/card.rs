@@ -8,6 +8,7 @@ use lanyard_core::text::dollars;
 
 use crate::render::event::{driven_by, limit_wait, stop_level};
 use crate::render::memory::brief;
+use crate::render::offer::choice_words;
 use crate::render::session::state;
 use crate::render::text::{count, one_line, pad, quoted};
 use crate::render::time::{ago, lasting, stamp};
@@ -82,6 +83,14 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
     card.done()
 }
 
+fn choices(card: &mut Card, view: &SessionView) {
+    card.line("chosen", choice_words(&view.choice));
+    card.line("in force", choice_words(&view.in_force));
+    if view.bypasses_approvals {
+        card.line("", "in this mode the agent asks for no approvals");
+    }
+}
+
 fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
     let before = view.previous_state.map(|state| format!(", before that {state}")).unwrap_or_default();
     let name = state(view.state, view.cause, view.status);
@@ -138,6 +147,7 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
             card.lines("  weaker", sandbox.weaker.iter().map(|sentence| one_line(sentence)));
         }
     }
+    choices(card, view);
     card.lines(
         "approval",
         view.gates.iter().map(|gate| {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::render::memory::brief;
+use crate::render::offer::{choice_words, offer_words};
 use crate::render::text::{count, fit, one_line, pad, quoted};
 use crate::render::time::{span, stamp};
 
@@ -87,6 +88,8 @@ fn change(event: &ChangeEvent) -> String {
         ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
         ChangeEvent::PlanJoined { plan } => one_line(plan),
         ChangeEvent::MemorySet { policy } => brief(policy),
+        ChangeEvent::ChoiceSet { choice } if choice.is_empty() => "the agent's defaults".to_owned(),
+        ChangeEvent::ChoiceSet { choice } => choice_words(choice),
         ChangeEvent::Seen { seq } => format!("up to {seq}"),
         ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
         ChangeEvent::Resumed { .. } => "after a stop".to_owned(),
@@ -370,6 +373,8 @@ fn run(event: &RunEvent) -> String {
             let tried = if tried.is_empty() { String::new() } else { format!("tried {}", tried.join(", ")) };
             words([because(&how, reason.as_ref()), tried, ended(receipt)])
         }
+        RunEvent::Offered(offer) => offer_words(offer),
+        RunEvent::InForce(choice) => choice_words(choice),
         RunEvent::Wanted { .. } => String::new(),
     }
 }

@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::choices::Chosen;
 use super::inbox::Inbox;
 use super::state::{History, Store};
 use super::wire::{Incoming, Wire};
@@ -49,6 +50,7 @@ pub(super) struct Session {
     running: Mutex<Option<Arc<Inbox>>>,
     /// Cancelled while idle, by an agent that holds it against the next prompt.
     poisoned: AtomicBool,
+    pub(super) chosen: Mutex<Chosen>,
 }
 
 /// Where a session works and what it can reach.
@@ -121,7 +123,12 @@ impl Agent {
         let offered = !self.options.no_load;
         match method {
             "initialize" => self.initialize(id, params),
-            "session/new" => self.reply(id, params, |request| self.new_session(request)),
+            "session/new" => self.open(id, params),
+            "session/set_mode" | "session/set_config_option" => match self.choose(&params) {
+                Ok(Some(answer)) => self.wire.answer(id, Ok(answer)),
+                Ok(None) => {}
+                Err(error) => self.wire.answer(id, Err::<Value, Error>(error)),
+            },
             "session/load" if offered => self.load(id, params),
             "session/resume" if offered => self.reply(id, params, |request| self.resume(request)),
             "session/list" => self.reply(id, params, |request| Ok(self.list(&request))),

@@ -99,6 +99,10 @@ pub(super) enum Step {
     Image(String),
     /// An image as the result of a tool.
     ToolImage(String),
+    /// Says what is chosen.
+    Choices,
+    /// Goes to another mode unasked.
+    GoToMode(String),
     Wrong(Misdeed),
 }
 
@@ -190,6 +194,8 @@ fn words(name: &str, rest: &str) -> Result<Option<Step>, String> {
         "/parts" => Step::Parts,
         "/image" => Step::Image(needed(rest, "a path")?.to_owned()),
         "/tool-image" => Step::ToolImage(needed(rest, "a path")?.to_owned()),
+        "/choices" => Step::Choices,
+        "/mode" => Step::GoToMode(needed(rest, "a mode")?.to_owned()),
         "/join" => Step::Join,
         _ => return Ok(None),
     };

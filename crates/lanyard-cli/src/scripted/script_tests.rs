@@ -33,6 +33,8 @@ fn steps_that_talk() {
         ("/touch a", Step::Touch(text("a"))),
         ("/stop max_tokens", Step::Stop(StopReason::MaxTokens)),
         ("/recall", Step::Recall),
+        ("/choices", Step::Choices),
+        ("/mode plan", Step::GoToMode("plan".into())),
         ("/join", Step::Join),
     ];
     for (line, step) in table {

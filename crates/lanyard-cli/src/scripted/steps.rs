@@ -60,6 +60,15 @@ impl Turn {
             Step::Repeat(count, step) => self.repeat(*count, step)?,
             Step::Stop(reason) => return Err(Halt::Stop(*reason)),
             Step::Recall => self.recall(),
+            Step::Choices => {
+                let choices = self.session.choices(&self.agent.options.offers);
+                self.say(&choices)?;
+            }
+            Step::GoToMode(mode) => {
+                let update = self.session.go_to_mode(mode);
+                let note = json!({ "sessionId": self.session.id, "update": update });
+                self.agent.wire.notify("session/update", &note);
+            }
             Step::Wrong(misdeed) => self.misbehave(misdeed)?,
         }
         Ok(())

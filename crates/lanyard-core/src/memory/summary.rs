@@ -146,6 +146,7 @@ mod tests {
             queued: false,
             by: None,
             memory: Some(MemoryPolicy::of(mode)),
+            choice: crate::session::AgentChoice::default(),
         }
         .into()
     }

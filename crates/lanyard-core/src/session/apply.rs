@@ -3,6 +3,7 @@
 
 use crate::session::calls::{Channel, IN_FLIGHT_AFTER_MS, is_spawn};
 use crate::session::carrier::SeenCalls;
+use crate::session::choice::AgentChoice;
 use crate::session::driven::DrivenBy;
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Role,
@@ -92,7 +93,7 @@ impl Session {
             Event::Context(event) => self.context(event, envelope.at),
             Event::Control(event) => self.control(event, envelope),
             Event::Transcript(event) => self.transcript(event, envelope.at),
-            Event::Run(event) => self.run(event),
+            Event::Run(event) => self.run(event, envelope.seq),
             Event::Gate(event) => self.gate(event, envelope),
             Event::Writer(event) => self.writing(event, envelope),
             Event::Review(event) => self.reviewing(event, envelope),
@@ -154,6 +155,10 @@ impl Session {
                 self.policy.memory.clone_from(policy);
                 true
             }
+            ChangeEvent::ChoiceSet { choice } => {
+                self.choice.clone_from(choice);
+                true
+            }
             ChangeEvent::Seen { seq } => {
                 self.saw(&envelope.actor, *seq, at);
                 *seq <= self.seq
@@ -194,6 +199,10 @@ impl Session {
             self.native = self.native.take().filter(|_| continuity == Some(Continuity::Native));
             self.carries = continuity;
             self.governance.injected = false;
+            // Names of one agent's models mean nothing to another.
+            self.choice = AgentChoice::default();
+            self.in_force = AgentChoice::default();
+            self.offered = None;
         }
         self.hands = handoff.to.clone();
         remember(&mut self.handoffs, handoff);
@@ -304,7 +313,7 @@ impl Session {
         let running = self.turn.as_ref().map(|turn| turn.id);
         self.turn_ended(event, envelope.seq, at);
         match event {
-            TurnEvent::Started { turn, client_turn_id, prompt_hash, queued, by, memory, .. } => {
+            TurnEvent::Started { turn, client_turn_id, prompt_hash, queued, by, memory, choice, .. } => {
                 let known = self.take_waiting(*turn).is_some() == *queued;
                 let free = !self.archived && self.stop.is_none();
                 let legal = running.is_none() && !self.state.is_ended() && free && known;
@@ -323,6 +332,7 @@ impl Session {
                     retries: 0,
                     worked: false,
                     memory: memory.clone(),
+                    choice: choice.clone(),
                 });
                 self.turns += 1;
                 self.review.turn_began(*turn, self.turns);
@@ -586,6 +596,9 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         notice_unheard: false,
         writer: None,
         writer_epoch: 0,
+        choice: created.choice.clone(),
+        in_force: AgentChoice::default(),
+        offered: None,
         run: None,
         run_wanted: None,
         native: created.native.clone(),
@@ -627,7 +640,13 @@ fn is_activity(event: &Event) -> bool {
                 | ChangeEvent::Linked { .. }
                 | ChangeEvent::ChildLinked { .. }
                 | ChangeEvent::ChildUnlinked { .. }
-        ) | Event::Run(RunEvent::Adopted { .. } | RunEvent::Ended { .. } | RunEvent::ToolsMissing { .. })
+        ) | Event::Run(
+            RunEvent::Adopted { .. }
+                | RunEvent::Ended { .. }
+                | RunEvent::ToolsMissing { .. }
+                | RunEvent::Offered(_)
+                | RunEvent::InForce(_)
+        )
     );
     !is_noise(event) && !matches!(event, Event::Writer(_) | Event::Review(_)) && !passive
 }

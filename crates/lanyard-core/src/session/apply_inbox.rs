@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn inbox(&mut self, event: &InboxEvent, envelope: &Envelope) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            InboxEvent::Queued { turn, client_turn_id, prompt, parts, delivery, note, memory, .. } => {
+            InboxEvent::Queued { turn, client_turn_id, prompt, parts, delivery, note, memory, choice, .. } => {
                 let new = self.waiting(*turn).is_none();
                 let at = place(&self.inbox, *delivery);
                 let waiting = QueuedTurn {
@@ -22,6 +22,7 @@ impl Session {
                     at: envelope.at,
                     note: *note,
                     memory: memory.clone(),
+                    choice: choice.clone(),
                 };
                 self.inbox.insert(at, waiting);
                 alive && new

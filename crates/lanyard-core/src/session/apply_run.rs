@@ -1,7 +1,9 @@
 //! The fold of runs and gates.
 
 use crate::actor::Cause;
+use crate::id::RunId;
 use crate::session::carrier::SeenCalls;
+use crate::session::choice::{AgentChoice, OfferMark};
 use crate::session::driven::DrivenBy;
 use crate::session::event::Envelope;
 use crate::session::gate::{Gate, GateEvent, GateKind, GateStatus, SETTLED_MAX};
@@ -9,7 +11,7 @@ use crate::session::record::Session;
 use crate::session::run::{Capabilities, Continuity, Run, RunEvent, RunPhase};
 
 impl Session {
-    pub(super) fn run(&mut self, event: &RunEvent) -> bool {
+    pub(super) fn run(&mut self, event: &RunEvent, seq: u64) -> bool {
         let alive = !self.state.is_ended();
         match event {
             RunEvent::Started { run, number, mirrored, steers, sandbox, account, .. } => {
@@ -50,20 +52,12 @@ impl Session {
                 run.capabilities = ready.capabilities;
                 alive
             }
-            RunEvent::Adopted { run } => match &mut self.run {
-                Some(held) if held.id == *run && held.is_live() => {
-                    held.continuity = Some(Continuity::Exact);
-                    true
-                }
-                Some(_) | None => false,
-            },
-            RunEvent::ToolsMissing { run, servers } => match &mut self.run {
-                Some(held) if held.id == *run && held.is_live() => {
-                    held.missing_tools.clone_from(servers);
-                    true
-                }
-                Some(_) | None => false,
-            },
+            RunEvent::Adopted { run } => {
+                self.living(*run).map(|held| held.continuity = Some(Continuity::Exact)).is_some()
+            }
+            RunEvent::ToolsMissing { run, servers } => {
+                self.living(*run).map(|held| held.missing_tools.clone_from(servers)).is_some()
+            }
             RunEvent::Ended { run, how, .. } => match &mut self.run {
                 Some(held) if held.id == *run && held.is_live() => {
                     held.phase = RunPhase::Ended;
@@ -75,6 +69,14 @@ impl Session {
                 }
                 Some(_) | None => false,
             },
+            RunEvent::Offered(offer) => {
+                self.offered = Some(OfferMark { seq, hash: offer.hash() });
+                self.live_run().is_some()
+            }
+            RunEvent::InForce(choice) => {
+                self.in_force.clone_from(choice);
+                self.live_run().is_some()
+            }
             RunEvent::Wanted { ways } => {
                 self.run_wanted = Some(ways.clone());
                 alive
@@ -82,8 +84,14 @@ impl Session {
         }
     }
 
-    /// Whether the calls of a new run come by is yet to be seen.
+    /// The run of this id, while it lives.
+    fn living(&mut self, run: RunId) -> Option<&mut Run> {
+        self.run.as_mut().filter(|held| held.id == run && held.is_live())
+    }
+
+    /// Whether the calls of a new run come by is yet to be seen, and what is in force in it.
     fn forget_seen_calls(&mut self) {
+        self.in_force = AgentChoice::default();
         self.hears = false;
         self.seen_calls = SeenCalls::default();
     }

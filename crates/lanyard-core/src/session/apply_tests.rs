@@ -34,8 +34,9 @@ use crate::session::testing::{
     tools_missing, turn_finished, turn_id, turn_lost, usage, work_ended,
 };
 use crate::session::{
-    ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus, Policy, ResumeWay, RunEnd,
-    RunEvent, RunReady, Session, SessionView, Signal, State, StateName, Status, StopLevel, replay, view,
+    AgentChoice, AgentOffer, ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus,
+    OfferItem, OfferMenu, OfferedCommand, Policy, ResumeWay, RunEnd, RunEvent, RunReady, Session,
+    SessionView, Signal, State, StateName, Status, StopLevel, replay, view,
 };
 
 /// S0-24, S1-B08: a log that was damaged is found out, never believed and never a crash.
@@ -328,6 +329,7 @@ mod illegal_events {
             session.seen
             session.archived
             session.deleted
+            session.choice_set
             session.memory_set
             end.blocked
             guidance.delivered
@@ -845,6 +847,9 @@ mod the_view {
               ],
               "writer": null,
               "writer_epoch": 0,
+              "choice": {},
+              "in_force": {},
+              "bypasses_approvals": false,
               "run": {
                 "id": "run#1",
                 "number": 1,
@@ -995,7 +1000,7 @@ mod the_wire {
         let lines: Vec<String> =
             samples().into_iter().map(|event| serde_json::to_string(&event).unwrap()).collect();
         expect![[r#"
-            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","driven_by":"lanyard","native":"n","workspace":"/a","tree":{"path":"/data/trees/x","branch":"b","base":"0a","repository":"/a"},"setup":[{"command":"make","output":"ok","ms":3}],"plan":"p","phase":"custom","purpose":"fix","task":"task_00000000000000000000000005","worker":"worker#6","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"governance_level":"strict","language":{"communication":"German"},"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
+            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","driven_by":"lanyard","native":"n","workspace":"/a","tree":{"path":"/data/trees/x","branch":"b","base":"0a","repository":"/a"},"setup":[{"command":"make","output":"ok","ms":3}],"plan":"p","phase":"custom","purpose":"fix","task":"task_00000000000000000000000005","worker":"worker#6","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"governance_level":"strict","language":{"communication":"German"},"choice":{"model":"opus","mode":"plan","effort":"high"},"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
             {"type":"session.linked","data":{"parent":"sess#2","previous":"sess#3"}}
             {"type":"session.child_linked","data":{"child":"sess#4","agent":"executor"}}
             {"type":"session.child_unlinked","data":{"child":"sess#4"}}
@@ -1014,8 +1019,9 @@ mod the_wire {
             {"type":"session.idle","data":{"quiet_ms":3600000}}
             {"type":"session.stale","data":{"quiet_ms":172800000}}
             {"type":"session.ended","data":{"how":"failed","reason":"r"}}
+            {"type":"session.choice_set","data":{"choice":{"model":"opus","mode":"plan","effort":"high"}}}
             {"type":"session.memory_set","data":{"policy":{"mode":"selective","session_memory":false,"tags":["dev_test"],"allow":["api"]}}}
-            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"governance":true,"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"}}}
+            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"governance":true,"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"},"choice":{"model":"opus","mode":"plan","effort":"high"}}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
             {"type":"turn.waiting","data":{"turn":"turn#1","limit":{"kind":"usage","text":"no more","resets_at":"2026-11-15T08:00:00.000Z","account":"second"},"leg":"turn#2","until":"2026-11-15T08:00:00.000Z","asks":"too_long","again":true}}
             {"type":"turn.continued","data":{"turn":"turn#1","leg":"turn#2","asked":true}}
@@ -1035,7 +1041,7 @@ mod the_wire {
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340,"uncertain":true}}
-            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1","memory":{"mode":"off"}}}
+            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1","memory":{"mode":"off"},"choice":{"model":"opus","mode":"plan","effort":"high"}}}
             {"type":"turn.edited","data":{"turn":"turn#1","prompt":"stay","prompt_hash":"01","delivery":"queue","note":"note#1"}}
             {"type":"turn.withdrawn","data":{"turn":"turn#1","reason":"r"}}
             {"type":"turn.promoted","data":{"turn":"turn#1","to":"steer","note":"note#1"}}
@@ -1066,6 +1072,8 @@ mod the_wire {
             {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
             {"type":"run.tools_missing","data":{"run":"run#1","servers":["lanyard"]}}
+            {"type":"run.offered","data":{"modes":{"items":[{"id":"yolo","name":"Yolo","about":"asks nothing","unguarded":true}],"default":"yolo","open":true,"option":"mode"},"commands":[{"name":"review","about":"reviews","hint":"[files]"}]}}
+            {"type":"run.in_force","data":{"model":"opus","mode":"plan","effort":"high"}}
             {"type":"gate.opened","data":{"gate":"gate#1","run":"run#1","kind":"permission","title":"Run the tests","call":"c1","detail":{"command":"cargo test"},"options":[{"id":"yes","name":"Allow","kind":"allow_once"},{"id":"yes-all","name":"Always","kind":"allow_always"},{"id":"no","name":"Reject","kind":"reject_once"}],"request":"7"}}
             {"type":"gate.answered","data":{"gate":"gate#1","option":"no","message":"not on main"}}
             {"type":"gate.withdrawn","data":{"gate":"gate#1","why":"the turn ended"}}
@@ -1384,7 +1392,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 86;
+const EVENTS: usize = 8684;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1409,6 +1417,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Seen { .. } => 76,
             ChangeEvent::Resumed { .. } => 77,
             ChangeEvent::Imported(_) => 78,
+            ChangeEvent::ChoiceSet { .. } => 81,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1489,6 +1498,8 @@ fn number(event: &Event) -> usize {
             RunEvent::Ended { .. } => 43,
             RunEvent::Wanted { .. } => 44,
             RunEvent::ToolsMissing { .. } => 73,
+            RunEvent::Offered(_) => 82,
+            RunEvent::InForce(_) => 83,
         },
         Event::Gate(event) => match event {
             GateEvent::Opened { .. } => 45,
@@ -1544,6 +1555,7 @@ fn created() -> Event {
         anchors: vec!["a".into()],
         governance_level: Some("strict".into()),
         language: crate::session::Language { communication: Some("German".into()), documents: None },
+        choice: chosen(),
         policy: Policy {
             depth_limit: 3,
             leaf: true,
@@ -1581,6 +1593,7 @@ fn change_samples() -> Vec<Event> {
         ChangeEvent::WentIdle { quiet_ms: HOUR }.into(),
         ChangeEvent::WentStale { quiet_ms: 48 * HOUR }.into(),
         ChangeEvent::Ended { how: Ending::Failed, reason: Some("r".into()) }.into(),
+        ChangeEvent::ChoiceSet { choice: chosen() }.into(),
         ChangeEvent::MemorySet {
             policy: MemoryPolicy {
                 mode: MemoryMode::Selective,
@@ -1592,6 +1605,23 @@ fn change_samples() -> Vec<Event> {
         }
         .into(),
     ]
+}
+
+fn chosen() -> AgentChoice {
+    AgentChoice { model: Some("opus".into()), mode: Some("plan".into()), effort: Some("high".into()) }
+}
+
+fn offer_sample() -> AgentOffer {
+    let items = vec![OfferItem {
+        id: "yolo".into(),
+        name: Some("Yolo".into()),
+        about: Some("asks nothing".into()),
+        unguarded: true,
+    }];
+    let menu = OfferMenu { items, default: Some("yolo".into()), open: true, option: Some("mode".into()) };
+    let (about, hint) = (Some("reviews".into()), Some("[files]".into()));
+    let commands = vec![OfferedCommand { name: "review".into(), about, hint }];
+    AgentOffer { models: OfferMenu::default(), modes: menu, efforts: OfferMenu::default(), commands }
 }
 
 fn inbox_samples() -> Vec<Event> {
@@ -1606,6 +1636,7 @@ fn inbox_samples() -> Vec<Event> {
             delivery: Delivery::Steer,
             note,
             memory: Some(MemoryAsk { mode: Some(MemoryMode::Off), ..MemoryAsk::default() }),
+            choice: chosen(),
         }
         .into(),
         InboxEvent::Edited {
@@ -1663,6 +1694,7 @@ fn started_sample() -> Event {
         queued: true,
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
+        choice: chosen(),
     }
     .into()
 }
@@ -1800,6 +1832,8 @@ fn run_samples() -> Vec<Event> {
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),
         RunEvent::Wanted { ways: vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble] }.into(),
         RunEvent::ToolsMissing { run: run_id(1), servers: vec!["lanyard".into()] }.into(),
+        RunEvent::Offered(Box::new(offer_sample())).into(),
+        RunEvent::InForce(chosen()).into(),
     ]
 }
 

@@ -3,6 +3,7 @@
 use crate::actor::Actor;
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
+use crate::session::choice::AgentChoice;
 use crate::session::guidance::NoteKind;
 use crate::session::inbox::InboxCommand;
 use crate::session::review::ReviewCommand;
@@ -84,6 +85,10 @@ pub enum Command {
         ask: MemoryAsk,
         above: Option<Box<MemoryPolicy>>,
     },
+    /// Sets the session's own model, mode and effort, all of them at once.
+    Choose {
+        choice: AgentChoice,
+    },
     Checkpoint,
     /// A reader has seen the log up to `seq`.
     See {
@@ -125,6 +130,7 @@ impl Command {
             Self::AddAlias { .. } => "add_alias",
             Self::SetAnchors { .. } => "set_anchors",
             Self::SetMemory { .. } => "set_memory",
+            Self::Choose { .. } => "choose",
             Self::Checkpoint => "checkpoint",
             Self::See { .. } => "see",
             Self::Writer(command) => command.name(),

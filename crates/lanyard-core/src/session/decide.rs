@@ -4,6 +4,7 @@ use crate::actor::Actor;
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::memory::{self, MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, Rules};
+use crate::session::choice::AgentChoice;
 use crate::session::command::Command;
 use crate::session::decide_inbox::{
     SESSION_DELETED, SESSION_ENDED, decide_inbox, steered_by, withdraw, withdraw_all,
@@ -51,8 +52,9 @@ pub fn decide(
             alive(session)?;
             takes_turns(session)?;
             takes_over(session, false)?;
-            let words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
-            start_turn(session, *turn, words, (Delivery::Reject, None), now)
+            letlet open = (Delivery::Reject, None, &AgentChoice::default());
+            start_turn(session, words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
+            start_turn(session, *turn, words, open, now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
         Command::Inbox(command) => decide_inbox(session, command, now, rules),
@@ -72,6 +74,7 @@ pub fn decide(
         Command::AddAlias { alias } => add_alias(session, alias),
         Command::SetAnchors { anchors } => set_anchors(session, anchors),
         Command::SetMemory { ask, above } => set_memory(session, ask, above.as_deref()),
+        Command::Choose { choice } => choose(session, choice),
         Command::Checkpoint => {
             alive(session)?;
             Ok(vec![checkpoint(session, CheckpointReason::Asked)])
@@ -106,7 +109,7 @@ pub(super) fn start_turn(
     session: &Session,
     turn: TurnId,
     (client_turn_id, prompt, parts): TurnWords<'_>,
-    (delivery, memory): (Delivery, Option<&MemoryAsk>),
+    (delivery, memory, choice): (Delivery, Option<&MemoryAsk>, &AgentChoice),
     now: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
@@ -123,7 +126,7 @@ pub(super) fn start_turn(
     }
     let opening = resting_opening(session, now);
     let memory = turn_memory(session, memory)?;
-    Ok(vec![begin(session, turn, (client_turn_id, prompt, parts), opening, (delivery, None), memory)])
+    Ok(vec![begin(session, turn, (client_turn_id, prompt, parts), opening, (delivery, None), (memory, choice))])
 }
 
 /// Refuses work for a session whose log is full. Its content is kept, and the session can be read, forked, ended and
@@ -164,7 +167,7 @@ pub(super) fn begin(
     (client_turn_id, prompt, parts): TurnWords<'_>,
     opening: Opening,
     (delivery, by): (Delivery, Option<Actor>),
-    memory: MemoryPolicy,
+    (memory, choice): (MemoryPolicy, &AgentChoice),
 ) -> Event {
     // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those that a
     // compaction lost.
@@ -187,6 +190,7 @@ pub(super) fn begin(
         queued: by.is_some(),
         by,
         memory: Some(memory),
+        choice: choice.clone(),
     }
     .into()
 }
@@ -432,6 +436,15 @@ fn set_memory(
         return Ok(Vec::new());
     }
     Ok(vec![ChangeEvent::MemorySet { policy: wanted }.into()])
+}
+
+/// The session's own choice. The agent has the last word on it; who may choose what was judged before.
+fn choose(session: &Session, choice: &AgentChoice) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    if session.choice == *choice {
+        return Ok(Vec::new());
+    }
+    Ok(vec![ChangeEvent::ChoiceSet { choice: choice.clone() }.into()])
 }
 
 fn archive(session: &Session) -> Result<Vec<Event>, Refusal> {

@@ -62,6 +62,8 @@ fn send(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
+    let Message { turn, note, client_turn_id, prompt, delivery, memory, choice, take_over } = message;
+    let client = client_turn_id.as_deref();
     // Told twice, it is one message, also when its turn has begun.
     let runs = session.turn.as_ref().is_some_and(|active| active.id == message.turn);
     if runs || session.waiting(message.turn).is_some() {
@@ -95,7 +97,7 @@ fn admit(
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);
     if !waits {
-        let started = start_turn(session, *turn, (client, prompt, parts), (*delivery, memory.as_ref()), now)?;
+        let started = start_turn(session, *turn, (client, prompt, parts), (*delivery, memory.as_ref(), choice), now)?;
         let driven = taken.then(|| ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
         return Ok(driven.into_iter().chain(started).collect());
     }
@@ -109,7 +111,8 @@ fn admit(
     optional_name("client_turn_id", client)?;
     room(session, 1, prompt.len(), limits)?;
     turn_memory(session, memory.as_ref())?;
-    let steers = *delivery == Delivery::Steer && takes_words(session, *note, parts);
+    // Words for the running turn come under its model.
+    let steers = *delivery == Delivery::Steer && choice.is_empty() && takes_words(session, *note, parts);
     let mut events: Vec<Event> = vec![
         InboxEvent::Queued {
             turn: *turn,
@@ -120,6 +123,7 @@ fn admit(
             delivery: *delivery,
             note: steers.then_some(*note),
             memory: memory.clone(),
+            choice: choice.clone(),
         }
         .into(),
     ];
@@ -244,6 +248,7 @@ fn edit(
         return Ok([edited.into(), start_now(session, &waiting, now)?].into());
     }
     let steers = wanted == Delivery::Steer
+        && waiting.choice.is_empty()
         && takes_words(session, note, &waiting.parts)
         && (waiting.note.is_some() || delivery.is_some());
     let mut events: Vec<Event> = recall(session, waiting).into_iter().collect();
@@ -301,7 +306,8 @@ fn promote(
         }
         Promotion::Steer if waiting.note.is_some() => Ok(Vec::new()),
         Promotion::Steer => {
-            let note = takes_words(session, note, &waiting.parts).then_some(note);
+            let taken = waiting.choice.is_empty() && takes_words(session, note, &waiting.parts);
+            let note = taken.then_some(note);
             let promoted: Event = InboxEvent::Promoted { turn, to, note }.into();
             let words = note.map(|note| steering(note, &waiting.prompt));
             Ok([promoted].into_iter().chain(words).collect())
@@ -351,9 +357,12 @@ fn start(session: &Session, waiting: &QueuedTurn, opening: Opening) -> Event {
         session,
         waiting.turn,
         (client, &waiting.prompt, &waiting.parts),
+        
         opening,
         (waiting.delivery, by),
-        memory,
+        
+        (memory,
+    , &waiting.choice),
     )
 }
 

@@ -37,6 +37,8 @@ pub enum Effect {
     },
     /// Have the agent there, without a prompt yet.
     Revive { ways: Vec<ResumeWay> },
+    /// Tell a running agent of the session's model, mode and effort. `seq` is the position of the change.
+    Choose { seq: u64 },
 }
 
 /// The effects of an event on the session to which it was just applied.
@@ -79,6 +81,9 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
         }) if executing => Some(Effect::Steer { note: *note }),
         Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),
         Event::Run(RunEvent::Wanted { ways }) => Some(Effect::Revive { ways: ways.clone() }),
+        Event::Change(ChangeEvent::ChoiceSet { .. }) if session.live_run().is_some() => {
+            Some(Effect::Choose { seq: envelope.seq })
+        }
         Event::Change(event) if session.live_run().is_some() && lets_go(event) => {
             Some(Effect::EndRun { answered: envelope.actor.kind == ActorKind::Agent })
         }
@@ -111,6 +116,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::Imported(_)
         | ChangeEvent::PlanJoined { .. }
         | ChangeEvent::MemorySet { .. }
+        | ChangeEvent::ChoiceSet { .. }
         | ChangeEvent::Seen { .. }
         | ChangeEvent::Unarchived {}
         | ChangeEvent::Resumed { .. }

@@ -13,6 +13,7 @@ use crate::actor::{Actor, Cause};
 use crate::id::{SessionId, TaskId, TurnId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::session::calls::Channel;
+use crate::session::choice::AgentChoice;
 use crate::session::driven::DrivenBy;
 use crate::session::gate::GateEvent;
 use crate::session::governance::Language;
@@ -128,6 +129,9 @@ pub enum ChangeEvent {
     /// A new memory policy for the session.
     #[serde(rename = "session.memory_set")]
     MemorySet { policy: MemoryPolicy },
+    /// The session's own model, mode and effort from now on. What is absent is the agent's default.
+    #[serde(rename = "session.choice_set")]
+    ChoiceSet { choice: AgentChoice },
     /// The actor has seen the log up to `seq`, and with it the end of a turn.
     #[serde(rename = "session.seen")]
     Seen { seq: u64 },
@@ -200,6 +204,9 @@ pub enum TurnEvent {
         /// The memory policy of the turn; absent in older logs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<MemoryPolicy>,
+        /// The model, mode and effort for this turn alone.
+        #[serde(default, skip_serializing_if = "is_default")]
+        choice: AgentChoice,
     },
     #[serde(rename = "turn.cancel_requested")]
     CancelRequested {
@@ -455,6 +462,9 @@ pub struct Created {
     pub governance_level: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub language: Language,
+    /// The model, mode and effort that it begins with.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub choice: AgentChoice,
     pub policy: Policy,
 }
 

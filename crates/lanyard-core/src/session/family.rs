@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{SessionId, TaskId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, MemoryMode};
+use crate::session::choice::AgentChoice;
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
 use crate::session::driven::DrivenBy;
 use crate::session::event::{ChangeEvent, ControlEvent, Created, Event, Fork};
@@ -64,6 +65,9 @@ pub struct NewSession {
     /// A program on a terminal of its own, which runs in the session in the place of the agent's usual one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalProgram>,
+    /// The model, mode and effort of the session; the agent's defaults when absent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub choice: AgentChoice,
     /// A leaf does its own work and cannot delegate.
     pub leaf: bool,
     /// A tighter depth limit for the family below; never wider than the parent's.
@@ -195,6 +199,7 @@ pub fn create(
         anchors: new.anchors.clone(),
         governance_level: new.governance_level.clone().or_else(|| above.level.clone()),
         language: new.language.under(&above.language),
+        choice: new.choice.clone(),
         policy: Policy {
             depth_limit: inherited.map_or(wanted, |policy| wanted.min(policy.depth_limit)),
             leaf: new.leaf,
@@ -236,6 +241,7 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         anchors: source.anchors.clone(),
         governance_level: source.governance.level.clone(),
         language: source.governance.language.clone(),
+        choice: source.choice.clone(),
         policy: source.policy.clone(),
     })))
 }

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::Actor;
 use crate::id::{NoteId, TurnId};
 use crate::memory::MemoryAsk;
-use crate::session::part::PromptPart;
-use crate::session::record::Session;
-use crate::session::review::PlacedComment;
+use crate::session::part::PromptPart; use crate::session::choice::AgentChoice; use crate::session::record::{Session, is_default}; use crate::session::review::PlacedComment; 
 use crate::session::stop::StopScope;
 use crate::time::Timestamp;
 
@@ -122,6 +120,9 @@ pub struct QueuedTurn {
     /// The memory policy of its turn, where it allows less than the session's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryAsk>,
+    /// The model, mode and effort for its turn alone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub choice: AgentChoice,
 }
 
 /// A message as it comes in. Both ids were minted before; the note is used only when it is steered.
@@ -135,6 +136,8 @@ pub struct Message {
     pub delivery: Delivery,
     /// The memory policy of its turn; the session's when absent.
     pub memory: Option<MemoryAsk>,
+    /// The model, mode and effort for its turn alone.
+    pub choice: AgentChoice,
     /// Lanyard takes the conversation over from the agent's own host, where it has one.
     pub take_over: bool,
     /// Comments of the review that are sent with it. The prompt is then the operator's own words before them, which

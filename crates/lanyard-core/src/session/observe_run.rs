@@ -103,6 +103,27 @@ pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -
     }
 }
 
+/// What an agent offers to choose, and what is in force: told once for each change.
+pub(super) fn choices(session: &Session, signal: &Signal) -> Vec<Event> {
+    if session.live_run().is_none() {
+        return unexpected(session, signal);
+    }
+    if let Signal::Offered(offer) = signal {
+        let offer = offer.clone().bounded();
+        let known = session.offered.as_ref().is_some_and(|mark| mark.hash == offer.hash());
+        let says_nothing = session.offered.is_none() && offer.is_empty();
+        if !known && !says_nothing {
+            return vec![RunEvent::Offered(Box::new(offer)).into()];
+        }
+    }
+    if let Signal::InForce(choice) = signal
+        && session.in_force != choice.bounded()
+    {
+        return vec![RunEvent::InForce(choice.bounded()).into()];
+    }
+    Vec::new()
+}
+
 /// Records the end of the process tree: pending cancels and stops are settled, and a running turn was lost.
 pub(super) fn run_ended(
     session: &Session,

@@ -100,6 +100,8 @@ impl Signal {
             | Self::SnapshotSkipped { .. }
             | Self::RolledBack { .. }
             | Self::ToolsMissing { .. }
+            | Self::Offered(_)
+            | Self::InForce(_)
             | Self::DaemonRestarted
             | Self::Quiet { .. } => Claim::Own,
         }

@@ -31,9 +31,9 @@ use crate::session::testing::{
     tool_called, turn_finished, turn_id, turn_lost, unarchive, withdraw_stop, work_ended,
 };
 use crate::session::{
-    AgentInfo, Command, GateKind, GateOption, Limit, LimitKind, LimitRules, LimitSeen, Lineage, NewSession,
-    OptionKind, Question, Refusal, ResumeWay, Run, RunEnd, RunEvent, RunReady, Session, Signal, StateName,
-    create, link, replay,
+    AgentChoice, AgentInfo, AgentOffer, Command, GateKind, GateOption, Limit, LimitKind, LimitRules,
+    LimitSeen, Lineage, NewSession, OfferItem, OfferMenu, OptionKind, Question, Refusal, ResumeWay, Run,
+    RunEnd, RunEvent, RunReady, Session, Signal, StateName, create, link, replay,
 };
 use crate::text::NAME_CHARS_MAX;
 use crate::time::Timestamp;
@@ -731,6 +731,7 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             let ask = MemoryAsk { mode: Some(mode), ..MemoryAsk::default() };
             Command::SetMemory { ask, above: None }
         }),
+        1 => any::<u8>().prop_map(|n| Command::Choose { choice: chosen(n.into()) }),
         1 => Just(Command::Checkpoint),
         4 => review_command(text).prop_map(Command::Review),
         2 => (0..40_u64).prop_map(|seq| Command::See { by: ann(), seq }),
@@ -821,6 +822,8 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),
         1 => (run(), vec(text.clone(), 0..3)).prop_map(|(run, servers)| Signal::ToolsMissing { run, servers }),
+        1 => any::<u8>().prop_map(|n| Signal::InForce(chosen(n.into()))),
+        1 => vec(text.clone(), 0..4).prop_map(|ids| Signal::Offered(Box::new(offer_of(&ids)))),
         3 => (run(), how, cause, reason).prop_map(|(run, how, cause, reason)| {
             Signal::RunEnded { run, how, cause, reason, receipt: receipt() }
         }),
@@ -979,6 +982,17 @@ fn any_parts() -> impl Strategy<Value = Vec<PromptPart>> {
     vec(part, 0..3)
 }
 
+/// Every second one chooses nothing.
+fn chosen(n: u128) -> AgentChoice {
+    let model = (n % 2 == 1).then(|| format!("m{}", n % 4));
+    AgentChoice { model, ..AgentChoice::default() }
+}
+
+fn offer_of(ids: &[String]) -> AgentOffer {
+    let items = ids.iter().map(|id| OfferItem::new(id)).collect();
+    AgentOffer { models: OfferMenu { items, ..OfferMenu::default() }, ..AgentOffer::default() }
+}
+
 /// Messages and what is done to those that wait. Their notes are no guidance's.
 fn inbox_change() -> impl Strategy<Value = InboxChange> {
     let turn = || (0..6_u128).prop_map(turn_id);
@@ -988,7 +1002,8 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
     prop_oneof![
         6 => (turn(), note(), delivery(), "[a-c]{0,3}", any_parts()).prop_map(|(turn, note, delivery, prompt, parts)| {
             let (client_turn_id, memory, take_over) = (None, None, false);
-            let message = Message { turn, note, client_turn_id, prompt, parts, delivery, memory, take_over, review: None };
+            let choice = chosen(turn.as_u128());
+            let message = Message { turn, note, client_turn_id, prompt, parts, delivery, memory, choice, take_over, review: None };
             InboxChange::Send(Box::new(message))
         }),
         3 => (turn(), delivery(), vec(0..6_u128, 0..4)).prop_map(|(turn, delivery, comments)| {

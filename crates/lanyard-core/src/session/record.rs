@@ -9,6 +9,7 @@ use crate::actor::Actor;
 use crate::id::{RunId, SessionId, TaskId, TurnId};
 use crate::memory::MemoryPolicy;
 use crate::session::carrier::SeenCalls;
+use crate::session::choice::{AgentChoice, OfferMark};
 use crate::session::driven::DrivenBy;
 use crate::session::event::{CheckpointReason, Fork, Hands};
 use crate::session::gate::{Gate, GateStatus};
@@ -136,6 +137,15 @@ pub struct Session {
     /// Number of changes of the writer.
     #[serde(default, skip_serializing_if = "is_default")]
     pub writer_epoch: u64,
+    /// Its own model, mode and effort.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub choice: AgentChoice,
+    /// The model, mode and effort in force, as the agent's newest run reported them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub in_force: AgentChoice,
+    /// What the agent last reported to offer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<OfferMark>,
     /// The newest run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
@@ -291,6 +301,17 @@ pub struct ActiveTurn {
     /// The memory policy at the start of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryPolicy>,
+    /// The model, mode and effort for this turn alone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub choice: AgentChoice,
+}
+
+impl ActiveTurn {
+    /// Whether the agent has the prompt that it was given last.
+    #[must_use]
+    pub fn prompt_arrived(&self) -> bool {
+        self.leg.as_ref().map_or(self.delivered, |leg| leg.delivered)
+    }
 }
 
 /// An entry of the state history.
@@ -414,6 +435,15 @@ impl Session {
         match self.turn.as_ref().and_then(|turn| turn.memory.as_ref()) {
             Some(turn) => turn.under(&self.policy.memory),
             None => self.policy.memory.clone(),
+        }
+    }
+
+    /// The model, mode and effort that the running turn asks for; between turns the session's own.
+    #[must_use]
+    pub fn wanted_choice(&self) -> AgentChoice {
+        match &self.turn {
+            Some(turn) => turn.choice.over(&self.choice),
+            None => self.choice.clone(),
         }
     }
 

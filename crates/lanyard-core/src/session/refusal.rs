@@ -51,6 +51,15 @@ refusals! {
         BadText { field: &'static str } => "field_bad_text", Invalid
             ("{field} holds a control character")
             ("remove control characters such as NUL, escape or line breaks");
+        ChoiceNotOffered { what: &'static str } => "choice_unavailable", Invalid
+            ("the agent offers no choice of {what}")
+            ("leave it out; `lanyard agents show NAME` lists what an agent offers");
+        ChoiceUnknown { what: &'static str, wanted: String, nearest: Vec<String> } => "choice_not_known", Invalid
+            ("the agent offers no {what} `{wanted}`; it offers {}", nearest.join(", "))
+            ("choose one that `lanyard agents show NAME` lists; `lanyard agents check NAME` asks the agent again");
+        ModeNeedsOperator { mode: String } => "mode_needs_operator", Forbidden
+            ("an agent cannot choose the mode `{mode}`, in which no approvals are asked for")
+            ("an operator can choose it with `lanyard model SESSION --mode MODE`");
         NothingToMigrate => "nothing_to_migrate", Invalid
             ("nothing was named to hand over to") ("name an agent, a worker or an owner");
         ParentEnded { parent: SessionId } => "parent_ended", Conflict

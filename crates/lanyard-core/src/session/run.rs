@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RunId;
+use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::sandbox::Containment;
 
 /// The newest run of a session, as its record knows it.
@@ -235,6 +236,12 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         servers: Vec<String>,
     },
+    /// What the agent offers to choose, and its own commands; written when it changes.
+    #[serde(rename = "run.offered")]
+    Offered(Box<AgentOffer>),
+    /// The model, mode and effort in force; written when they change, whoever changed them.
+    #[serde(rename = "run.in_force")]
+    InForce(AgentChoice),
     #[serde(rename = "run.ended")]
     Ended {
         run: RunId,

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
+use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
 use crate::session::limit::LimitSeen;
@@ -171,6 +172,10 @@ pub enum Signal {
         #[serde(default)]
         servers: Vec<String>,
     },
+    /// What the agent offers to choose.
+    Offered(Box<AgentOffer>),
+    /// The model, mode and effort in force.
+    InForce(AgentChoice),
     /// All processes of the run have ended. `cause` is the reason why a running turn is interrupted, unless its end was
     /// requested; without a cause the turn waits for the next run.
     RunEnded {
@@ -255,6 +260,8 @@ impl Signal {
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
             Self::ToolsMissing { .. } => "tools_missing",
+            Self::Offered(_) => "offered",
+            Self::InForce(_) => "in_force",
             Self::RunEnded { .. } => "run_ended",
             Self::GateAsked { .. } => "gate_asked",
             Self::GateWithdrawn { .. } => "gate_withdrawn",

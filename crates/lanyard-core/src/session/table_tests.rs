@@ -18,13 +18,13 @@ use crate::session::limit_tests::limited;
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
     Answer, Given, HOUR, Input, add_alias, answer, archive, archived, asked_again, born, cancel_asked,
-    cancel_turn, checkpoint, complete, context_compacted, daemon_restarted, delete, deleted, ended,
-    error_seen, fail, file_changed, gate_asked, gate_withdrawn, guidance_delivered, guide, in_state,
-    interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner, noted, planned, quiet, reset, resume,
-    rolled_back, run_adopted, run_ended, run_ready, run_started, said, set_anchors, set_memory,
-    snapshot_skipped, snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned, tools_missing,
-    turn_finished, turn_finished_as, turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop,
-    work_ended,
+    cancel_turn, checkpoint, choose, complete, context_compacted, daemon_restarted, delete, deleted, ended,
+    error_seen, fail, file_changed, gate_asked, gate_withdrawn, guidance_delivered, guide, in_force,
+    in_state, interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner, noted, offered, planned, quiet,
+    reset, resume, rolled_back, run_adopted, run_ended, run_ready, run_started, said, set_anchors,
+    set_memory, snapshot_skipped, snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned,
+    tools_missing, turn_finished, turn_finished_as, turn_lost, unarchive, usage, withdraw_guidance,
+    withdraw_stop, work_ended,
 };
 use crate::session::{
     Command, Delivery, InboxChange, LimitKind, NewSession, Promotion, ReviewCommand, Signal, State,
@@ -266,6 +266,8 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("run_ready", run_ready(1)),
                 ("run_adopted", run_adopted(1)),
                 ("tools_missing", tools_missing(1, &["lanyard"])),
+                ("offered", offered(&["opus"])),
+                ("in_force", in_force("opus")),
                 ("run_ended", run_ended(1, InterruptCause::Crash)),
                 ("run_ended, another follows", run_ended(1, None)),
                 ("run_ended, other", run_ended(9, InterruptCause::Crash)),
@@ -315,6 +317,7 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
                 ("guidance_delivered", guidance_delivered(&[1])),
                 ("set_anchors", set_anchors(&["anchor"])),
                 ("set_memory", set_memory(MemoryMode::Full)),
+                ("choose", choose("opus")),
                 ("checkpoint", checkpoint()),
                 ("migrate, agent", migrate_to_agent("reviewer")),
                 ("migrate, owner", migrate_to_owner("bob")),
@@ -424,7 +427,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..24).collect());
-    assert_eq!(numbers(signal_number), (0..36).collect());
+    assert_eq!(numbers(signal_number), (0..38).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -457,6 +460,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::SetMemory { .. } => 21,
         Command::See { .. } => 22,
         Command::Review(_) => 23,
+        Command::Choose { .. } => 23,
     })
 }
 
@@ -499,6 +503,8 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::PlanJoined { .. } => 33,
         Signal::CallsInFlight { .. } => 34,
         Signal::TurnLimited(_) => 35,
+        Signal::Offered(_) => 36,
+        Signal::InForce(_) => 37,
     })
 }
 

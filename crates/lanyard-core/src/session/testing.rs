@@ -25,8 +25,8 @@ use crate::session::family::NewSession;
 use crate::session::state::InterruptCause;
 use crate::session::writer::{Pen, WriterCommand};
 use crate::session::{
-    ApplyError, Command, Delivery, Effect, InboxChange, Message, NoteKind, Promotion, Refusal, Session,
-    Signal, StateName, StopLevel, StopScope, call_begins, call_ends, create, decide, observe, react,
+    AgentChoice, ApplyError, Command, Delivery, Effect, InboxChange, Message, NoteKind, Promotion, Refusal,
+    Session, Signal, StateName, StopLevel, StopScope, call_begins, call_ends, create, decide, observe, react,
 };
 use crate::text::content_hash;
 use crate::time::Timestamp;
@@ -503,6 +503,7 @@ pub(super) fn started(turn: u128) -> Event {
         queued: false,
         by: None,
         memory: None,
+        choice: AgentChoice::default(),
     }
     .into()
 }
@@ -571,6 +572,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         parts: Vec::new(),
         delivery,
         memory: None,
+        choice: AgentChoice::default(),
         take_over: false,
         review: None,
     };
@@ -659,6 +661,11 @@ pub(super) fn add_alias(alias: &str) -> Input {
 pub(super) fn set_memory(mode: MemoryMode) -> Input {
     let ask = MemoryAsk { mode: Some(mode), ..MemoryAsk::default() };
     Command::SetMemory { ask, above: None }.into()
+}
+
+pub(super) fn choose(model: &str) -> Input {
+    let choice = AgentChoice { model: Some(model.into()), ..AgentChoice::default() };
+    Command::Choose { choice }.into()
 }
 
 pub(super) fn set_anchors(anchors: &[&str]) -> Input {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{SessionId, TaskId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::policy::{MemoryMode, Staleness};
+use crate::session::choice::{AgentChoice, OfferMark, bypasses_approvals};
 use crate::session::driven::DrivenBy;
 use crate::session::event::Fork;
 use crate::session::family::Lineage;
@@ -110,6 +111,18 @@ pub struct SessionView {
     /// The writer among the attached clients.
     pub writer: Option<Writer>,
     pub writer_epoch: u64,
+    /// Its own model, mode and effort.
+    #[serde(default)]
+    pub choice: AgentChoice,
+    /// The model, mode and effort in force, as the agent's newest run reported them.
+    #[serde(default)]
+    pub in_force: AgentChoice,
+    /// The agent's mode asks for no approvals.
+    #[serde(default)]
+    pub bypasses_approvals: bool,
+    /// Where in the log the agent's newest offer is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<OfferMark>,
     /// The newest run of the agent.
     pub run: Option<Run>,
     /// The agent's own id of the conversation.
@@ -132,6 +145,7 @@ pub struct SessionView {
 
 /// Looks at a session from `now`.
 #[must_use]
+#[allow(clippy::too_many_lines, reason = "a line for each field")]
 pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &Staleness) -> SessionView {
     let name = session.state.name();
     let quiet_ms = now.millis_since(session.last_activity_at);
@@ -187,6 +201,10 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         guidance: s.guidance,
         writer: s.writer,
         writer_epoch: s.writer_epoch,
+        bypasses_approvals: unguarded(session),
+        choice: s.choice,
+        in_force: s.in_force,
+        offered: s.offered,
         run: s.run,
         native: s.native,
         terminal: s.terminal,
@@ -204,6 +222,13 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         archived: s.archived,
         end_reason: s.end_reason,
     }
+}
+
+/// Whether the mode in force, or the one that the next run begins with, asks for no approvals.
+fn unguarded(session: &Session) -> bool {
+    let wanted = session.wanted_choice();
+    let modes = [session.in_force.mode.as_deref(), wanted.mode.as_deref()];
+    modes.into_iter().flatten().any(bypasses_approvals)
 }
 
 fn can_delegate(session: &Session, lineage: &Lineage) -> bool {

@@ -204,7 +204,7 @@ pub(super) async fn compact(
     }
 }
 
-fn entry(listed: Listed) -> AgentEntry {
+pub(super) fn entry(listed: Listed) -> AgentEntry {
     AgentEntry {
         checked: listed.checked.map(|checked| report(listed.name.clone(), checked)),
         name: listed.name,

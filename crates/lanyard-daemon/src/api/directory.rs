@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::App;
+use crate::api::choices::offer_of;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
 use crate::families::plans;
@@ -206,7 +207,8 @@ pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<Sessi
     // Whose child waits for a person waits with it.
     view.suspected_orphan &= !waits_below;
     let runtime = Runtime::new(view.state, view.last_seq, app.presence.count(view.id));
-    Ok(Json(SessionDetail { view, runtime, damage: loaded.damage }))
+    let offer = offer_of(&app, &loaded.session).await?;
+    Ok(Json(SessionDetail { view, runtime, offer, damage: loaded.damage }))
 }
 
 pub(super) async fn tree(State(app): Shared, target: Target) -> Result<Json<TreeNode>, Problem> {

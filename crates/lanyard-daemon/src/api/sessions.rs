@@ -14,6 +14,7 @@ use lanyard_git::workspace_path;
 
 use crate::api::App;
 use crate::api::attachments::are_own;
+use crate::api::choices::admit_new;
 use crate::api::context::{Change, REPLAYED, Target, load, missing, on_disk};
 use crate::api::guard::resolve;
 use crate::engine::{Ask, Request};
@@ -119,6 +120,7 @@ async fn check_new(app: &App, new: &mut NewSession) -> Result<(), Problem> {
     }
     let unusable = |refusal| Problem::of_agent(StatusCode::UNPROCESSABLE_ENTITY, refusal);
     app.agents.can_start(agent, new.terminal.as_ref()).map_err(unusable)?;
+    admit_new(app, agent, &new.choice)?;
     match &new.workspace {
         Some(workspace) => workspace_path::check(workspace).await.map_err(Problem::from),
         None => Ok(()),

@@ -11,15 +11,14 @@ use lanyard_api::types::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     Reason, TurnList, TurnReceipt,
 };
-use lanyard_core::session::{
-    Command, InboxChange, InboxCommand, Message, PromptPart, TurnResult, TurnRow, TurnStatus, identity,
-};
+use lanyard_core::session::{  AgentChoice, ChoiceKind, Command, InboxChange, InboxCommand, Message, PromptPart, TurnResult, TurnRow, TurnStatus, identity, , }; 
 use lanyard_core::{NoteId, Outcome, TurnId};
 use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::agents::{can_be_run, can_take_turn, not_open_elsewhere};
 use crate::api::attachments::{described, mark};
+use crate::api::choices::admit;
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::sessions::{command_on, marked, not_rolling_back};
 use crate::engine::{Ask, Reply, Request, Sending};
@@ -38,11 +37,12 @@ pub(super) async fn send(
     change: Change<NewTurn>,
 ) -> Answer {
     not_rolling_back(&app, target.0)?;
-    let NewTurn { prompt, parts, client_turn_id, delivery, again, writer_epoch, memory, resume } =
+    let NewTurn { prompt, parts, client_turn_id, delivery, again, writer_epoch, memory, choice, resume } =
         change.body;
     let session = load(&app, target.0).await?.session;
     if resume { can_be_run(&app, &session) } else { can_take_turn(&app, &session) }?;
     not_open_elsewhere(&app, &session, resume).await?;
+    admit(&app, &session, &choice).await?;
     if again && client_turn_id.is_none() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -56,7 +56,7 @@ pub(super) async fn send(
     // A turn named by its client is carried out once, whether or not the request has a key of its own.
     let client = client_turn_id.as_ref().map(|client| {
         let name = format!("turn\0{}\0{client}", target.0);
-        key_of(&change.actor, &name, &[], message_bytes(&prompt, &parts).as_bytes())
+        key_of(&change.actor, &name, &[], message_bytes(&content(&prompt, &parts), &choice).as_bytes())
     });
     let message = Message {
         turn: TurnId::mint(app.clock.now(), app.clock.random()),
@@ -66,6 +66,7 @@ pub(super) async fn send(
         parts,
         delivery: delivery.unwrap_or_default(),
         memory,
+        choice,
         take_over: resume,
         review: None,
     };
@@ -106,6 +107,12 @@ fn message_bytes<'a>(prompt: &'a str, parts: &[PromptPart]) -> Cow<'a, str> {
     } else {
         Cow::Owned(format!("{prompt}\0{}", identity(parts)))
     }
+}
+
+/// What two messages of one name must have in common.
+fn content(prompt: &str, choice: &AgentChoice) -> String {
+    let chosen = ChoiceKind::ALL.map(|kind| choice.get(kind).unwrap_or_default());
+    if choice.is_empty() { prompt.to_owned() } else { format!("{}\0{prompt}", chosen.join("\0")) }
 }
 
 fn fresh(outcome: Outcome, result: TurnResult, client_turn_id: Option<String>) -> TurnReceipt {

@@ -131,6 +131,10 @@ impl Worker {
         if new.source.as_deref() != Some(session::EXTERNAL) && !new.observed && new.driven_by.is_none() {
             new.driven_by = Some(self.runs_here(new.agent.as_deref()));
         }
+        let mode = new.choice.check(request.actor.kind);
+        if let Err(refusal) = mode {
+            return Err(self.refused(request, parent, "create", refusal));
+        }
         let created = match create(&new, &request.actor.name, under, &self.rules.limits) {
             Ok(created) => created,
             Err(refusal) => return Err(self.refused(request, parent, "create", refusal)),
@@ -207,6 +211,7 @@ impl Worker {
         if let Command::Writer(WriterCommand::Claim { holder_gone, .. }) = &mut command {
             *holder_gone = self.writer_gone(id)?;
         }
+        self.may_command(request, id, &command)?;
         let session = self.resident(id)?;
         if let Err(refusal) = operators_only(session, &command, request.actor.kind) {
             return Err(self.refused(request, Some(id), command.name(), refusal));
@@ -254,6 +259,7 @@ impl Worker {
             | Command::AddAlias { .. }
             | Command::SetAnchors { .. }
             | Command::SetMemory { .. }
+            | Command::Choose { .. }
             | Command::Checkpoint
             | Command::See { .. }
             | Command::Writer(_)
@@ -264,6 +270,24 @@ impl Worker {
             | Command::Delete { .. } => {}
         }
         Ok(outcome)
+    }
+
+    /// Refuses agents what is for operators alone: a mode without approvals, and bringing back what an operator stopped.
+    fn may_command(&mut self, request: &Request, id: SessionId, command: &Command) -> Result<(), AskError> {
+        let kind = request.actor.kind;
+        let refusal = if let Command::Choose { choice } = command {
+            choice.check(kind).err()
+        } else if matches!(command, Command::Resume { .. }) && kind == ActorKind::Agent {
+            let session = self.resident(id)?;
+            let state = session.state.name();
+            (session.state == State::Stopped).then_some(Refusal::Ended { session: id, state })
+        } else {
+            None
+        };
+        match refusal {
+            Some(refusal) => Err(self.refused(request, Some(id), command.name(), refusal)),
+            None => Ok(()),
+        }
     }
 
     /// Whether these events would start work while all work is halted. A turn of a subagent has begun already.

@@ -262,6 +262,7 @@ impl Worker {
                 | Effect::Steer { .. }
                 | Effect::EndRun { .. }
                 | Effect::TellParent
+                | Effect::Choose { .. }
                 | Effect::Revive { .. } => continue,
             };
             let signal = Signal::WorkEnded { channel: channel.to_owned() };

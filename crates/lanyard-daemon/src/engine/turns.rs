@@ -100,6 +100,9 @@ impl Worker {
         if let Err(refusal) = may_converse(&self.lineage(id)?, sending.intervention) {
             return Err(self.refused(request, Some(id), inbox.change.name(), refusal));
         }
+        if let Err(refusal) = sending.message.choice.check(request.actor.kind) {
+            return Err(self.refused(request, Some(id), inbox.change.name(), refusal));
+        }
         self.words(request, id, &inbox)?;
         let command = Command::Inbox(inbox);
         let events = match decide(self.resident(id)?, &command, self.draft.now, &self.rules) {
@@ -173,12 +176,14 @@ fn attempt(base: Key, turn: TurnId) -> Key {
 fn twin(session: &Session, message: &Message, actor: &Actor, now: Timestamp) -> Option<TurnId> {
     let fresh = |since: Timestamp| now.millis_since(since) < TWIN_MS;
     let running = session.turn.as_ref().filter(|turn| {
-        let same = turn.prompt_hash == message_hash(&message.prompt, &message.parts);
+        let same =
+            turn.prompt_hash == message_hash(&message.prompt, &message.parts) && turn.choice == message.choice;
         same && turn.by.as_ref() == Some(actor) && fresh(turn.started_at) && !turn.cancel_requested
     });
     let waiting = session
         .inbox
         .iter()
+        .filter(|waiting| waiting.choice == message.choice)
         .find(|waiting| same_words(waiting, message) && waiting.actor == *actor && fresh(waiting.at));
     running.map(|turn| turn.id).or(waiting.map(|waiting| waiting.turn))
 }

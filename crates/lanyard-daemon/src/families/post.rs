@@ -495,6 +495,7 @@ async fn wake_up(tools: &Tools, session: SessionId) -> Result<(), AskError> {
         parts: Vec::new(),
         delivery: Delivery::Reject,
         memory: None,
+        choice: lanyard_core::session::AgentChoice::default(),
         take_over: false,
         review: None,
     };

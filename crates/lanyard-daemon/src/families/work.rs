@@ -234,6 +234,7 @@ async fn prompt(
         parts: Vec::new(),
         delivery,
         memory: None,
+        choice: lanyard_core::session::AgentChoice::default(),
         take_over: false,
         review: None,
     };

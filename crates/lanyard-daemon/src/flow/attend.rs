@@ -149,6 +149,7 @@ impl Driver {
             parts: Vec::new(),
             delivery,
             memory: None,
+            choice: lanyard_core::session::AgentChoice::default(),
             take_over: false,
             review: None,
         };

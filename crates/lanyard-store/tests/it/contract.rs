@@ -276,6 +276,7 @@ fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
         delivery: Delivery::Queue,
         note: None,
         memory: None,
+        choice: lanyard_core::session::AgentChoice::default(),
     };
     teller.push(id, queued);
     let (cause, reason) = (InterruptCause::Crash, Some("gone".to_owned()));

@@ -239,6 +239,7 @@ impl Teller {
             queued,
             by,
             memory: None,
+            choice: lanyard_core::session::AgentChoice::default(),
         }
     }
 

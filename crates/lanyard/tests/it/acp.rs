@@ -3,6 +3,7 @@
 
 mod bad;
 mod breaks;
+mod choices;
 mod gates;
 mod history;
 mod kit;

@@ -5,6 +5,7 @@ mod attachments;
 mod bad;
 mod calls;
 mod cancel;
+mod choices;
 mod claude;
 mod clear;
 mod gates;

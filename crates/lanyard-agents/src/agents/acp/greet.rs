@@ -102,6 +102,7 @@ impl Acp {
     }
 
     pub(super) fn opened(&mut self, result: Value, out: &mut Actions) {
+        self.learn_options(&result, out);
         let how = match &self.setting.begin {
             Begin::Resume { native } => {
                 self.native.clone_from(native);
@@ -115,7 +116,7 @@ impl Acp {
                 Err(what) => return broken(out, "handshake_failed", format!("no conversation: {what}")),
             },
         };
-        let Some(mode) = &self.setting.mode else { return self.ready(how, out) };
+        let Some(mode) = self.setting.mode.clone() else { return self.ready(how, out) };
         // A mode may be what keeps the agent from doing harm: no prompt before it is set.
         let asked = SetSessionModeRequest::new(self.native.clone(), mode.clone());
         let line = rpc::request(MODE, "session/set_mode", &asked);

@@ -63,6 +63,9 @@ impl Acp {
             let message = update["messageId"].as_str().map(str::to_owned);
             return out.push(Action::Text { native, kind, text, message });
         }
+        if native.is_none() && self.option_update(&kind, &update, out) {
+            return;
+        }
         let hint = Hint::of(&update["_meta"]);
         let update: SessionUpdate = match serde_json::from_value(update) {
             Ok(update) => update,

@@ -76,6 +76,9 @@ impl Codex {
             // A resumed thread first repeats the sums of its past.
             state.total = (how == Opened::New).then_some((0, 0));
         }
+        if let Ok(found) = result {
+            self.learn_defaults(found, out);
+        }
         if how == Opened::Resumed {
             out.push(Action::Replayed(items_in(thread)));
         }

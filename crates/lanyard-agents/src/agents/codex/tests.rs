@@ -49,6 +49,8 @@ fn a_turn_with_thoughts_tools_and_changes() {
             send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
             send initialized: {"method":"initialized"}
             send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            InForce(AgentChoice { model: Some("gpt-5.5"), mode: None, effort: None })
+            send models: {"id":"models","method":"model/list","params":{}}
             ready id-1 New, codex 0.166.0
             send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             Thought of rs_00001 "Let "
@@ -94,6 +96,8 @@ fn questions_are_asked_and_answered() {
             send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
             send initialized: {"method":"initialized"}
             send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            InForce(AgentChoice { model: Some("gpt-5.5"), mode: None, effort: None })
+            send models: {"id":"models","method":"model/list","params":{}}
             ready id-1 New, codex 0.166.0
             send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             called call_00007_0 shell {"command":"/bin/bash -lc 'touch perm1'","cwd":"/w"}
@@ -150,6 +154,8 @@ fn a_turn_that_fails_says_why() {
             send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
             send initialized: {"method":"initialized"}
             send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            InForce(AgentChoice { model: Some("fake"), mode: None, effort: None })
+            send models: {"id":"models","method":"model/list","params":{}}
             ready id-1 New, codex 0.166.0
             send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.
@@ -169,6 +175,8 @@ fn a_subagent_is_a_conversation_of_its_own() {
             send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
             send initialized: {"method":"initialized"}
             send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            InForce(AgentChoice { model: Some("gpt-5.5"), mode: None, effort: None })
+            send models: {"id":"models","method":"model/list","params":{}}
             ready id-1 New, codex 0.166.0
             send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             called call_00040_0 spawnAgent {"prompt":"child do it @@cxchild@@","threads":[]}
@@ -201,6 +209,8 @@ fn a_conversation_is_taken_up_again() {
         send initialized: {"method":"initialized"}
         send thread: {"id":"thread","method":"thread/resume","params":{"cwd":"/w","threadId":"id-1"}}
         odd: codex: Full-history hydration is deprecated for paginated threads; use `excludeTurns: true`, then page with `thread/turns/list` and `thread/items/list`.
+        InForce(AgentChoice { model: Some("fake"), mode: None, effort: None })
+        send models: {"id":"models","method":"model/list","params":{}}
         replayed 5
         ready id-1 Resumed, codex 0.166.0
         send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
@@ -300,6 +310,8 @@ fn a_cancel_waits_for_the_turn_to_begin() {
         send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
         send initialized: {"method":"initialized"}
         send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+        InForce(AgentChoice { model: Some("gpt-5.5"), mode: None, effort: None })
+        send models: {"id":"models","method":"model/list","params":{}}
         ready id-1 New, codex 0.166.0
         send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
         send cancel:turn_01jz0000000000000000000001: {"id":"cancel:turn_01jz0000000000000000000001","method":"turn/interrupt","params":{"threadId":"id-1","turnId":"id-2"}}
@@ -342,6 +354,8 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
         send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
         send initialized: {"method":"initialized"}
         send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+        InForce(AgentChoice { model: Some("fake"), mode: None, effort: None })
+        send models: {"id":"models","method":"model/list","params":{}}
         ready id-1 New, codex 0.166.0
         send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
         odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.

@@ -1,7 +1,7 @@
 //! The lines that are written to Codex.
 
 use lanyard_core::TurnId;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::QUOTE_BYTES_MAX;
 use crate::agents::driver::Action;
@@ -22,8 +22,18 @@ pub(super) fn reply(request: &str, body: &Value) -> Action {
     Action::Send { key: format!("answer:{request}"), line: line.to_string() }
 }
 
-pub(super) fn prompt(key: String, turn: TurnId, thread: &str, input: &Value) -> Action {
-    request(key, &turn.to_string(), "turn/start", &json!({ "threadId": thread, "input": input }))
+/// `choice` holds the model, effort and policies that the turn names.
+pub(super) fn prompt(
+    key: String,
+    turn: TurnId,
+    (thread, text): (&str, input&str),
+    choice: &ValueMap<String, Value>,
+) -> Action {
+    let mut params = json!({ "threadId": thread, "input": input });
+    for (name, value) in choice {
+        params[name] = value.clone();
+    }
+    request(key, &turn.to_string(), "turn/start", &params)
 }
 
 pub(super) fn steer(id: &str, thread: &str, turn: &str, input: &Value) -> Action {

@@ -4,6 +4,7 @@
 
 use expect_test::{Expect, expect};
 use lanyard_api::agents::settings::{OutputForm, PerTurn};
+use lanyard_core::session::AgentChoice;
 
 use super::{CommandDriver, arguments};
 use crate::agents::driver::{Action, Begin, Driver};
@@ -430,7 +431,14 @@ fn nonsense_never_panics() {
 }
 
 fn of<'a>(native: Option<&'a str>, prompt: &'a str) -> super::Places<'a> {
-    super::Places { prompt, native, mcp_config: "{\"mcpServers\":{}}", mcp: "http://127.0.0.1:1/mcp/sess" }
+    static NOTHING: AgentChoice = AgentChoice { model: None, mode: None, effort: None };
+    super::Places {
+        prompt,
+        choice: &NOTHING,
+        native,
+        mcp_config: "{\"mcpServers\":{}}",
+        mcp: "http://127.0.0.1:1/mcp/sess",
+    }
 }
 
 /// Servers have places too; what fills one is not looked through for others.

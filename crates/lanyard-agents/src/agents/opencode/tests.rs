@@ -13,6 +13,7 @@ use crate::agents::driver::{McpServer, TextKind};
 
 fn setting(begin: Begin) -> Setting {
     Setting {
+        tuned: Tuned::default(),
         begin,
         workspace: "/home/dev/place".into(),
         instructions: None,

@@ -161,6 +161,10 @@ impl Runner {
         {
             self.shared.keep_images(session, content).await;
         }
+        if let Signal::Offered(offer) = &signal {
+            let now = self.shared.clock.now();
+            self.shared.offers.note(&self.agent, &self.settings, offer, now);
+        }
         let mut used = (0, 0);
         if let Signal::ToolCalled { .. } = &signal {
             self.saw_work();

@@ -9,7 +9,7 @@ use lanyard_core::{SessionId, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
-use super::start::{About, driver, past, servers, setting};
+use super::start::{About, driver, past, servers, setting, tuned};
 use super::{Mirror, Runner, tools};
 use crate::agents::AgentWish;
 use crate::agents::driver::{Begin, Opened, Readiness};
@@ -45,7 +45,8 @@ impl Runner {
         let mcp = servers(&shared.addresses.through(about.relay), session, held.id, &settings);
         // A run that an older daemon started goes past the relay, and nothing is known of its servers.
         let offered = about.relay.map(|_| tools::offered(&settings, &mcp)).unwrap_or_default();
-        let driver = driver(&settings, setting(&settings, &workspace, held.id, begin, mcp));
+        let tuned = tuned(&shared, session, &begin).await;
+        let driver = driver(&settings, setting(&settings, &workspace, held.id, begin, mcp, tuned));
         let parts = (driver, link, about.sandbox.clone());
         let mut runner = Self::new(shared, session, settings, workspace, held.id, parts, orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
@@ -109,9 +110,14 @@ impl Runner {
         let turn = active.prompt_id();
         self.take_turn(active);
         self.began = self.shared.runs.turn_began(&self.run.to_string(), &turn.to_string());
+        // A prompt that has arrived is not held back any more.
+        if !active.prompt_arrived() {
+            self.choose(&turn.to_string(), session);
+        }
+        self.chosen_for_turn = !active.choice.is_empty();
         self.say(|driver, out| driver.prompt(turn, None, GivenPrompt { text: &text, parts: &parts }, out));
         self.carry_out().await;
-        self.handed_over(turn, None).await;
+        self.given(turn, None).await;
         if self.runs_once() {
             // The daemon before may have ended before it did so, and the program would wait for more.
             self.close_unless_two_way().await;

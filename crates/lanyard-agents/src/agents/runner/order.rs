@@ -61,7 +61,12 @@ impl Runner {
                 self.course.let_go();
                 self.end_run("the session needs it no more").await;
             }
-            Effect::Revive { .. } | Effect::TellParent => {}
+            Effect::Choose { seq } if session == self.session && self.course.takes_turns() => {
+                if let Some(session) = self.shared.session(session).await {
+                    self.choose(&format!("choice-{seq}"), &session);
+                }
+            }
+            Effect::Choose { .. } | Effect::Revive { .. } | Effect::TellParent => {}
         }
     }
 
@@ -101,11 +106,13 @@ impl Runner {
         self.take_turn(active);
         self.mark_turn(turn);
         failpoint::hit("before_prompt");
+        self.choose(&turn.to_string(), &session);
+        self.chosen_for_turn = !active.choice.is_empty();
         self.say(|driver, out| driver.prompt(turn, None, GivenPrompt { text: &text, parts: &parts }, out));
         // Boxed, since carrying out may lead back here.
         Box::pin(self.carry_out()).await;
         failpoint::hit("after_prompt");
-        self.handed_over(turn, Some(&session)).await;
+        self.given(turn, Some(Box::new(session))).await;
     }
 
     /// The agent has the prompt: from here on nobody can say that nothing was done. What waited to be said in the
@@ -170,6 +177,9 @@ impl Runner {
             anchors: &anchors,
             guidance: &session.guidance,
         };
+        if self.is_command(session, &prompt).await {
+            return Some(words::command(&prompt, &before));
+        }
         Some((words::prompt(&prompt, &before), parts))
     }
 

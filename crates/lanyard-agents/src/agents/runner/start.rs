@@ -10,8 +10,8 @@ use lanyard_api::agents::known;
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_api::names::SESSION;
 use lanyard_core::session::{
-    ActiveTurn, Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason,
-    TurnOutcome,
+    ActiveTurn, AgentOffer, Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal,
+    SnapshotReason, TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, Timestamp, TurnId};
 use lanyard_git::workspace_files;
@@ -33,8 +33,7 @@ use crate::agents::claude::{self, ClaudeCode};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::confine::{self, Confined};
-use crate::agents::driver::{Begin, Driver, McpServer, Setting};
-use crate::agents::given::with_parts;
+use crate::agents::driver::{Begin, Driver, McpServer, Setting, Tuned}; use crate::agents::given::with_parts; 
 use crate::agents::handover;
 use crate::agents::on_terminal::OnTerminal;
 use crate::agents::opencode::OpenCode;
@@ -302,15 +301,18 @@ async fn prepare(
     let addresses = shared.addresses.through(relay);
     let mcp = servers(&addresses, session, run, settings);
     let (config, base) = (addresses.config(&mcp), addresses.base(start.session));
+    let choice = session.wanted_choice().over(&settings.choice());
     let places = prompt.as_deref().map(|prompt| Places {
         prompt,
+        choice: &choice,
         native: native.as_deref(),
         mcp_config: &config,
         mcp: &base,
     });
     let offered = tools::offered(settings, &mcp);
     let git_folders = git_folders(settings, &workspace).await;
-    let setting = Setting { git_folders, ..setting(settings, &workspace, run, plan.begin, mcp) };
+    let tuned = tuned(&shared, session, &plan.begin).await;
+    let setting = Setting { git_folders, ..setting(settings, &workspace, run, plan.begin, mcp, tuned) };
     let mut spec = spec(settings, &workspace, start.session, places)?;
     spec.env.extend(addresses.environment(start.session, run));
     add_conversation(&mut spec, settings, &setting, &config);
@@ -565,6 +567,7 @@ pub(in crate::agents) fn setting(
     run: RunId,
     begin: Begin,
     mcp: Vec<McpServer>,
+    tuned: Tuned,
 ) -> Setting {
     Setting {
         begin,
@@ -576,7 +579,17 @@ pub(in crate::agents) fn setting(
         client_files: known::client_files(settings),
         conversation: conversation_of(run),
         git_folders: Vec::new(),
+        tuned,
     }
+}
+
+/// What the log knows of the choices of a run. A new conversation offers anew.
+pub(super) async fn tuned(shared: &Shared, session: &Session, begin: &Begin) -> Tuned {
+    let offer = match begin {
+        Begin::New => AgentOffer::default(),
+        Begin::Resume { .. } | Begin::Adopted { .. } => shared.offer(session).await,
+    };
+    Tuned { wanted: session.choice.clone(), in_force: session.in_force.clone(), offer }
 }
 
 /// The run's own bits as a UUID. A daemon that comes before the agent has greeted finds the same.
@@ -737,6 +750,8 @@ impl Runner {
             offered: Vec::new(),
             idle_since: now,
             flood: None,
+            undelivered: None,
+            chosen_for_turn: false,
             shared,
             settings,
             workspace,

@@ -25,7 +25,8 @@ impl EditorSession {
     pub(super) async fn load(&mut self, id: RequestId) {
         match self.play().await {
             Ok(()) => {
-                self.host.wire.answer(id, Ok(LoadSessionResponse::new())).await;
+                self.host.wire.answer(id, self.choosing.beside(&LoadSessionResponse::new())).await;
+                self.tell_commands().await;
                 self.mark(self.follow.last());
             }
             Err(failure) => self.host.wire.refuse(id, error_of(&failure)).await,

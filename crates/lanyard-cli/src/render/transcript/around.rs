@@ -6,11 +6,15 @@ use lanyard_core::session::{
 };
 
 use crate::render::event::{imported, stop_level};
-use crate::render::text::{count, one_line};
+use crate::render::offer::choice_words; use crate::render::text::{count, one_line}; 
 
 pub(super) fn run(event: &RunEvent) -> Option<String> {
     Some(match event {
-        RunEvent::Started { mirrored: true, .. } | RunEvent::Wanted { .. } => return None,
+        RunEvent::Started { mirrored: true, .. } | RunEvent::Wanted { .. } | RunEvent::Offered(_) => {
+            return None;
+        }
+        RunEvent::InForce(choice) if choice.is_empty() => return None,
+        RunEvent::InForce(choice) => format!("in force: {}", choice_words(choice)),
         RunEvent::Started { agent, .. } => format!("starting {}", one_line(agent)),
         RunEvent::Ready(ready) => {
             let version = ready.info.version.as_deref().map(|text| format!(" {}", one_line(text)));
@@ -104,6 +108,10 @@ pub(super) fn change(event: &ChangeEvent) -> Option<String> {
         }
         ChangeEvent::Migrated { .. } => Some("the session was handed over".to_owned()),
         ChangeEvent::Resumed { .. } => Some("the session was resumed after a stop".to_owned()),
+        ChangeEvent::ChoiceSet { choice } if choice.is_empty() => {
+            Some("the agent's defaults were chosen".to_owned())
+        }
+        ChangeEvent::ChoiceSet { choice } => Some(format!("chosen: {}", choice_words(choice))),
         ChangeEvent::Imported(import) => Some(format!("imported {}", imported(import))),
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }

@@ -21,11 +21,22 @@ const SESSIONS_MAX: usize = 1_024;
 const TITLE_MAX: usize = 60;
 
 impl Agent {
-    pub(super) fn session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
+    pub(in crate::scripted) fn session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
         self.sessions.lock().get(id).cloned().ok_or_else(|| Error::session_not_found(id.clone()))
     }
 
-    pub(super) fn new_session(&self, request: NewSessionRequest) -> Result<NewSessionResponse, Error> {
+    /// Opens a session and answers with what it offers.
+    pub(super) fn open(&self, id: RequestId, params: Value) {
+        let made = params_of(params).and_then(|request| self.new_session(request));
+        let answer =
+            made.as_ref().map_err(Clone::clone).and_then(|made| self.with_choices(&made.session_id, made));
+        self.wire.answer(id, answer);
+        if let Ok(made) = made {
+            self.tell_commands(&made.session_id);
+        }
+    }
+
+    fn new_session(&self, request: NewSessionRequest) -> Result<NewSessionResponse, Error> {
         let place = SessionPlace { cwd: request.cwd, servers: request.mcp_servers };
         let session = self.make(place, None, None, &[])?;
         Ok(NewSessionResponse::new(session.id.clone()))
@@ -60,6 +71,7 @@ impl Agent {
             memory: Mutex::new(memory),
             running: Mutex::default(),
             poisoned: AtomicBool::new(false),
+            chosen: Mutex::default(),
         });
         let mut sessions = self.sessions.lock();
         if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(&session.id) {
@@ -100,11 +112,12 @@ impl Agent {
             Err(error) => return self.wire.answer(id, Err::<Value, Error>(error)),
         };
         if self.options.late_replay {
-            self.wire.answer(id, Ok(LoadSessionResponse::new()));
+            self.wire.answer(id, self.with_choices(&request.session_id, &LoadSessionResponse::new()));
             return self.replay(&request.session_id, records);
         }
         self.replay(&request.session_id, records);
-        self.wire.answer(id, Ok(LoadSessionResponse::new()));
+        self.wire.answer(id, self.with_choices(&request.session_id, &LoadSessionResponse::new()));
+        self.tell_commands(&request.session_id);
     }
 
     fn replay(&self, id: &SessionId, records: Vec<Record>) {
@@ -117,10 +130,10 @@ impl Agent {
         }
     }
 
-    pub(super) fn resume(&self, request: ResumeSessionRequest) -> Result<ResumeSessionResponse, Error> {
+    pub(super) fn resume(&self, request: ResumeSessionRequest) -> Result<Value, Error> {
         let place = SessionPlace { cwd: request.cwd, servers: request.mcp_servers };
         self.bring_back(&request.session_id, place)?;
-        Ok(ResumeSessionResponse::new())
+        self.with_choices(&request.session_id, &ResumeSessionResponse::new())
     }
 
     pub(super) fn fork(&self, request: ForkSessionRequest) -> Result<ForkSessionResponse, Error> {

@@ -24,6 +24,7 @@ fn taking_over(turn: u128) -> Input {
         parts: Vec::new(),
         delivery: Delivery::Reject,
         memory: None,
+        choice: crate::session::AgentChoice::default(),
         take_over: true,
         review: None,
     };

@@ -245,6 +245,7 @@ fn steered_words_are_never_cut() {
         parts: Vec::new(),
         delivery: Steer,
         memory: None,
+        choice: crate::session::AgentChoice::default(),
         take_over: false,
         review: None,
     };

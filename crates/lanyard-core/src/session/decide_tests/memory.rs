@@ -25,6 +25,7 @@ fn message(turn: u128, delivery: Delivery, memory: serde_json::Value) -> Input {
         parts: Vec::new(),
         delivery,
         memory: Some(ask(memory)),
+        choice: crate::session::AgentChoice::default(),
         take_over: false,
         review: None,
     };

@@ -128,6 +128,9 @@ fn the_codes_of_refusals() {
         field_too_long                  bad request title is longer than 1000 characters
         field_too_many                  bad request aliases has more than 16 entries
         field_bad_text                  bad request title holds a control character
+        choice_unavailable              bad request the agent offers no choice of effort
+        choice_not_known                bad request the agent offers no model `opsu`; it offers opus, haiku
+        mode_needs_operator                         an agent cannot choose the mode `bypassPermissions`, in which no approvals are asked for
         nothing_to_migrate              bad request nothing was named to hand over to
         parent_ended           recorded             parent sess#2 has ended
         leaf_cannot_delegate   recorded             parent sess#2 is a leaf and cannot delegate
@@ -192,6 +195,9 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::TooLong { field: "title", max: 1_000, unit: "characters" },
         Refusal::TooMany { field: "aliases", max: 16 },
         Refusal::BadText { field: "title" },
+        Refusal::ChoiceNotOffered { what: "effort" },
+        Refusal::ChoiceUnknown { what: "model", wanted: "opsu".into(), nearest: texts(&["opus", "haiku"]) },
+        Refusal::ModeNeedsOperator { mode: "bypassPermissions".into() },
         Refusal::NothingToMigrate,
         Refusal::ParentEnded { parent },
         Refusal::LeafCannotDelegate { parent },
@@ -253,6 +259,9 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::TooLong { .. }
             | Refusal::TooMany { .. }
             | Refusal::BadText { .. }
+            | Refusal::ChoiceNotOffered { .. }
+            | Refusal::ChoiceUnknown { .. }
+            | Refusal::ModeNeedsOperator { .. }
             | Refusal::NothingToMigrate
             | Refusal::ParentEnded { .. }
             | Refusal::LeafCannotDelegate { .. }

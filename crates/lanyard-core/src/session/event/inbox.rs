@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{NoteId, TurnId};
 use crate::memory::MemoryAsk;
+use crate::session::choice::AgentChoice;
 use crate::session::inbox::{Delivery, PauseReason, Promotion};
 use crate::session::part::PromptPart;
+use crate::session::record::is_default;
 
 /// Events of waiting messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +32,9 @@ pub enum InboxEvent {
         /// The memory policy of its turn, where it allows less than the session's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<MemoryAsk>,
+        /// The model, mode and effort for its turn alone.
+        #[serde(default, skip_serializing_if = "is_default")]
+        choice: AgentChoice,
     },
     #[serde(rename = "turn.edited")]
     Edited {

@@ -11,7 +11,7 @@ use crate::session::run::{
     AgentInfo, Attempt, Capabilities, EndedProcess, Receipt, RunEnd, RunEvent, RunReady,
 };
 use crate::session::state::InterruptCause;
-use crate::session::{Command, Signal};
+use crate::session::{AgentChoice, AgentOffer, Command, OfferItem, OfferMenu, Signal};
 
 pub(in crate::session) fn run_id(number: u128) -> RunId {
     RunId::from_u128(number)
@@ -144,6 +144,16 @@ fn run_starts(run: u128, mirrored: bool) -> Input {
 
 pub(in crate::session) fn run_ready(run: u128) -> Input {
     Signal::RunReady(Box::new(greeting(run))).into()
+}
+
+pub(in crate::session) fn offered(models: &[&str]) -> Input {
+    let items = models.iter().map(|id| OfferItem::new(id)).collect();
+    let models = OfferMenu { items, ..OfferMenu::default() };
+    Signal::Offered(Box::new(AgentOffer { models, ..AgentOffer::default() })).into()
+}
+
+pub(in crate::session) fn in_force(model: &str) -> Input {
+    Signal::InForce(AgentChoice { model: Some(model.into()), ..AgentChoice::default() }).into()
 }
 
 pub(in crate::session) fn tools_missing(run: u128, servers: &[&str]) -> Input {

@@ -28,10 +28,19 @@ pub(super) struct Stage {
 impl Stage {
     /// A daemon with one agent, `a`, that is scripted.
     pub(super) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same, with these flags of the agent.
+    pub(super) fn with(flags: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let memory = folder.path().join("state").display().to_string();
-        let command = [&binary().display().to_string(), "scripted-agent", "--state", &memory];
+        let program = binary().display().to_string();
+        let command: Vec<&str> = [&program, "scripted-agent", "--state", &memory]
+            .into_iter()
+            .chain(flags.iter().copied())
+            .collect();
         let command = serde_json::to_string(&command).unwrap();
         let config = format!(
             "[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\ncancel_grace_ms = 5000\n"

@@ -245,7 +245,7 @@ fn what_is_not_offered_is_refused() {
     let editor = stage.editor();
     let session = editor.new_session(&stage);
     let refused = editor.request(SetSessionModeRequest::new(session.clone(), "plan"));
-    assert_eq!(i32::from(refused.unwrap_err().code), -32601);
+    assert_eq!(i32::from(refused.unwrap_err().code), -32602);
     let missing = editor.request(NewSessionRequest::new("/no/such/folder"));
     assert_eq!(i32::from(missing.unwrap_err().code), -32602);
     // Servers of the editor are not passed on; the session is made all the same.

@@ -35,6 +35,7 @@ impl Room {
             parts: Vec::new(),
             delivery: Delivery::Reject,
             memory,
+            choice: lanyard_core::session::AgentChoice::default(),
             take_over: false,
             review: None,
         };
