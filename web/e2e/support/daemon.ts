@@ -1,6 +1,6 @@
 // A real daemon in a folder of its own, with the scripted agent. Everything it starts ends with it.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const PROGRAM = process.env.LANYARD_BIN ?? resolve(import.meta.dirname, '../../../target/debug/lanyard')
@@ -90,6 +90,13 @@ export class Daemon {
   script(title: string, steps: string, ...more: string[]): string {
     const made = this.json<Made>('run', '--agent', 'demo', '--title', title, '--cwd', this.workspace, '--detach', ...more, steps)
     return made.session
+  }
+
+  /** A further scripted agent with these flags, taken up while the daemon runs. */
+  offer(name: string, flags: readonly string[]): void {
+    const command = [PROGRAM, 'scripted-agent', '--state', join(this.folder, name), ...flags]
+    appendFileSync(join(this.folder, 'config.toml'), `\n[agents.${name}]\ndriver = "acp"\ncommand = ${JSON.stringify(command)}\n`)
+    this.run('reload')
   }
 
   /** The one-time link; it works once. */
