@@ -21,8 +21,8 @@ pub mod handover;
 mod judge;
 mod kept_images;
 mod limits;
-mod on_terminal;
 pub mod offers;
+mod on_terminal;
 mod opencode;
 mod pen;
 #[cfg(test)]
@@ -214,17 +214,12 @@ impl Agents {
             clock,
             runs,
             settings,
-
             terminals,
-            
             mirrors,
             addresses,
             checkpoints,
             attachments,
-
-            
             exhausted,
-        ,
             offers,
         };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);

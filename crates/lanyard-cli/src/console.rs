@@ -170,9 +170,10 @@ impl Console {
             TerminalStep::Text(text) => match serde_json::from_str(&text) {
                 Ok(TerminalFrame::Connected(connected)) => {
                     stream.known_as(connected.connection.to_string());
+                    // The lease outlives the daemon: no key is lost before it is confirmed.
+                    self.writes &= self.connection == Some(connected.connection);
                     self.connection = Some(connected.connection);
-                    self.role("watching");
-                    self.writes = false;
+                    self.role(if self.writes { "writing" } else { "watching" });
                     self.claim(false).await;
                 }
                 Ok(TerminalFrame::Screen { cols, rows }) => self.pane.begin(WindowSize { cols, rows }),

@@ -133,21 +133,19 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (live, hub) = (LiveConfig::new(config.clone(), program.clone()), hub(config, &store)?);
     let (memory, policy) = remembering(config, &hub)?;
     let continuity = ContinuityCounter::open(config.continuity, &*store)?;
-    let (desk, wishes) = agents::agents(&live, LiveTerminals::new(TerminalArchive::in_data(&home.dir)));
-    let parts =
-        parts(&store, &hub, &clock, presence.seen(), (&options, &live), &wishes, (&continuity, policy));
+    let (desk, wishes) = agents::agents(&live, terminals(&home));
+    let set = (&options, &live);
+    let parts = parts(&store, &hub, &clock, presence.seen(), set, &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
     let notifications = notifications((&engine, &store, &clock), config, &continuity)?;
-    let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
     let (runs, (checkpoints, attachments)) = (Runs::new(home.runs(), program), beside(&home)?);
     let tokens = tokens(&operator, &store, &engine, config)?;
     let asked = engine_of_agents(&engine, &hub, &notifications);
     let addresses = addresses(&home, address, &tokens, &options.config);
     let (gateway, runs_wanted) = (Gateway::open(config, &home.dir).await, wanted::wanted(&*store)?);
     let parts = (asked.clone(), store.clone(), clock.clone(), runs.clone());
-    let (adopted, agents) = Box::pin(desk.open(parts, addresses, (&checkpoints, &attachments))).await;
     let roster = Roster::new(&live, runs, clock.clone(), home.checks(), own_files(&home, &options.config));
-    let opened = desk.open(parts, addresses, checkpoints.clone(), roster.offers());
+    let opened = desk.open(parts, addresses, (&checkpoints, &attachments), roster.offers());
     let (adopted, agents) = Box::pin(opened).await;
     take_over((&engine, &store, &clock), &adopted, runs_wanted, (&*asked, &wishes)).await?;
     let (trees, running) = (own_trees(&home, &store, &clock, &hub).await, running(&home, address, &clock));
@@ -161,6 +159,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         common.contexts(memory, (gateway, config.gateway.record), &families, kept);
     let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, (&home, &trees), &hub)?;
     let app = Arc::new(App {
+        reloader: reloader(&options, &live, (&hub, &notifications, &clock)),
         engine: engine.clone(),
         families,
         flows,
@@ -180,7 +179,6 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         storage,
         clock,
         config: live,
-        reloader,
         continuity,
         notifications,
         telemetry: options.telemetry,
@@ -197,6 +195,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let at_work = AtWork::begin(&app, tcp, socket);
     ready(&running, &app, options.on_ready);
     until_told(&app, at_work, ends, agents, (thread, tasks)).await
+}
+
+fn terminals(home: &Home) -> LiveTerminals {
+    LiveTerminals::new(TerminalArchive::in_data(&home.dir))
 }
 
 fn ready(running: &Running, app: &App, on_ready: OnReady) {

@@ -17,11 +17,12 @@ const CRATES: [&str; 5] = [
 ];
 
 /// Files, or folders with a `/` behind, that may open files by themselves; and why.
-const ALLOWED: [(&str, &str); 19] = [
+const ALLOWED: [(&str, &str); 20] = [
     ("workspace_files", "the one module that opens files of a workspace"),
     ("agents/accounts.rs", "secrets that the config names; only regular files are opened"),
     ("agents/credentials.rs", "files in the user's home that agents document; only regular ones are opened"),
     ("agents/exhausted.rs", "the data folder"),
+    ("agents/offers.rs", "the data folder"),
     ("clock.rs", "the boot time, from the kernel"),
     ("config/file.rs", "the operator's config, if it is a regular file"),
     ("dashboard.rs", "the dashboard's own files"),

@@ -7,8 +7,8 @@
 mod asks;
 mod change;
 mod greet;
-mod parts;
 mod options;
+mod parts;
 mod rpc;
 #[cfg(test)]
 mod tests;
@@ -220,7 +220,7 @@ impl Acp {
             {
                 let content = running.content.clone();
                 self.turn = Some(Turn { again: true, ..running });
-                let again = self.prompt_line(&format!("{turn}{AGAIN}"), content, &text);
+                let again = self.prompt_line(&format!("{turn}{AGAIN}"), content);
                 out.push(again);
             }
             Some(running) if running.id == turn => {
@@ -238,7 +238,7 @@ impl Acp {
         }
     }
 
-    fn prompt_line(&self, id: &str, content: Vec<ContentBlock>, out:&str) -> Action {
+    fn prompt_line(&self, id: &str, content: Vec<ContentBlock>) -> Action {
         let asked = PromptRequest::new(self.native.clone(), content);
         Action::Send { key: id.to_owned(), line: rpc::request(id, "session/prompt", &asked) }
     }
@@ -356,12 +356,12 @@ impl Driver for Acp {
         self.turn =
             Some(Turn { id: turn, content: content.clone(), cancelled: false, stirred, again: false });
         let id = turn.to_string();
-        let prompt = self.prompt_line(&id, text);
+        let prompt = self.prompt_line(&id, content);
         self.tuning.hold(turn, prompt);
         self.tune(out);
     }
 
-    fn choose(&mut self, contentkey: &str, wanted: &AgentChoice, out: &mut Actions) {
+    fn choose(&mut self, key: &str, wanted: &AgentChoice, out: &mut Actions) {
         self.tuning.wants(key, wanted);
         if self.phase == Phase::Ready {
             self.tune(out);

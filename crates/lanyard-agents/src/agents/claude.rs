@@ -19,7 +19,9 @@ use lanyard_core::session::{AgentChoice, AgentInfo, Capabilities, Question};
 use serde_json::{Value, json};
 
 use self::lines::{ClaudeLines, ClaudeNews, ClaudeSpan};
-use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, Tuned, TurnEnd}; use super::given::{GivenPart, GivenPrompt}; use super::tuning::Tuning; 
+use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, Tuned, TurnEnd};
+use super::given::{GivenPart, GivenPrompt};
+use super::tuning::Tuning;
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;

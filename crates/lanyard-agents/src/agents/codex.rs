@@ -14,17 +14,18 @@ mod notices;
 #[cfg(test)]
 mod tests;
 mod threads;
-pub(in crate::agents) mod turn_choice;
-mod wire;
+mod turn_choice;
+pub(in crate::agents) mod wire;
 
 use std::collections::BTreeSet;
 
 use lanyard_core::TurnId;
-use lanyard_core::session::{PromptPart, {AgentChoice, Question}; 
+use lanyard_core::session::{AgentChoice, PromptPart, Question};
 use serde_json::{Value, json};
 
 use self::threads::{Threads, Unsent};
-use super::driver::{Action, Actions, Answer, Begin, Driver, Setting, Tuned, TurnEnd}; use super::given::{GivenPart, GivenPrompt}; 
+use super::driver::{Action, Actions, Answer, Begin, Driver, Setting, Tuned, TurnEnd};
+use super::given::{GivenPart, GivenPrompt};
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;

@@ -5,6 +5,7 @@ use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, Question};
 
 use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting};
+use super::given::GivenPrompt;
 
 /// What stands for a conversation that no protocol names.
 const NATIVE: &str = "terminal";
@@ -39,7 +40,8 @@ impl Driver for OnTerminal {
 
     fn line(&mut self, _line: &[u8], _out: &mut Actions) {}
 
-    fn prompt(&mut self, _turn: TurnId, _native: Option<&str>, _text: &str, _out: &mut Actions) {}
+    fn prompt(&mut self, _turn: TurnId, _native: Option<&str>, _prompt: GivenPrompt<'_>, _out: &mut Actions) {
+    }
 
     fn cancel(&mut self, _turn: TurnId, _native: Option<&str>, _out: &mut Actions) {}
 

@@ -4,8 +4,8 @@
 //! whether the driver saw the lines before it or not. That is what makes it safe to take up in mid-turn.
 
 mod event;
-pub(in crate::agents) mod options;
-mod orders;
+mod options;
+pub(in crate::agents) mod orders;
 #[cfg(test)]
 mod tests;
 
@@ -149,7 +149,8 @@ impl Driver for OpenCode {
 
     fn prompt(&mut self, turn: TurnId, native: Option<&str>, prompt: GivenPrompt<'_>, out: &mut Actions) {
         let (text, files) = (prompt.text, orders::files(prompt.parts));
-        let mut order = json!({"op": "prompt", "turn": turn, "session": native, "text": text, "files": files});
+        let mut order =
+            json!({"op": "prompt", "turn": turn, "session": native, "text": text, "files": files});
         if native.is_none() {
             self.name_choice(&mut order, out);
         }

@@ -132,7 +132,7 @@ async fn go_on(desk: &mut Desk, ours: Ours, known: &KnownRun, link: Link) -> Opt
     tracing::info!(session = %id, run = known.run, "goes on with a run of an earlier daemon");
     desk.employ(id, sender, async move {
         runner.recall().await;
-        runner.catch_up(&ours.session).await;
+        Box::pin(runner.catch_up(&ours.session)).await;
         Box::pin(runner.run()).await
     });
     Some(id)
@@ -159,7 +159,7 @@ async fn read_rest(desk: &mut Desk, ours: Ours, known: &KnownRun, exit: Exit) ->
     };
     let id = ours.session.id;
     desk.employ(id, sender, async move {
-        runner.catch_up(&ours.session).await;
+        Box::pin(runner.catch_up(&ours.session)).await;
         Box::pin(runner.run()).await
     });
     Some(id)

@@ -10,7 +10,7 @@ use lanyard_api::agents::known::{self, KNOWN, place};
 use lanyard_api::agents::naming::{self, AgentRefusal};
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_api::config::DEMO;
-use lanyard_core::session::{AgentInfo, AgentOffer, Capabilities, TerminalProgram}; 
+use lanyard_core::session::{AgentInfo, AgentOffer, Capabilities, TerminalProgram};
 use tokio::sync::Semaphore;
 
 use crate::agents::offers::{self, KnownOffer, KnownOffers};

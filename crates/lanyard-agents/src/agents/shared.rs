@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use lanyard_api::agents::accounts::AccountChoice;
 use lanyard_api::agents::settings::AgentSettings;
-use lanyard_core::session::{ AgentOffer, Command, Event, InterruptCause, PromptPart, Receipt, RunEnd, RunEvent, Signal, TurnEvent, }; 
+use lanyard_core::session::{
+    AgentOffer, Command, Event, InterruptCause, PromptPart, Receipt, RunEnd, RunEvent, Signal, TurnEvent,
+};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId, Timestamp};
 use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Attachments, Filter, Store, StoreError};

@@ -56,6 +56,7 @@ impl Books {
                 }
                 Action::Replayed(_)
                 | Action::Text { .. }
+                | Action::Image { .. }
                 | Action::Saw { .. }
                 | Action::Asked { .. }
                 | Action::Unasked { .. }
@@ -73,7 +74,7 @@ impl Books {
         if !self.delivered {
             driver.choose(&turn(1).to_string(), &self.tuned.wanted, &mut out);
         }
-        driver.prompt(turn(1), None, "go", &mut out);
+        driver.prompt(turn(1), None, "go".into(), &mut out);
         self.take(driver, out);
         self.delivered |= !self.over && !driver.holds_prompt();
     }

@@ -19,8 +19,8 @@ use lanyard_core::session::NewSession;
 use serde_json::{Value, json};
 
 use super::host::Host;
-use super::prompt::EditorPrompt;
 use super::offers::{Choosing, wish_of};
+use super::prompt::EditorPrompt;
 use super::seat::Order;
 use super::wire::Incoming;
 use super::words::{error_of, params_of};

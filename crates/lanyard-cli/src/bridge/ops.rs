@@ -22,11 +22,10 @@ pub(super) enum BridgeOp {
         turn: String,
         session: Option<String>,
         text: String,
-        /// Parts beside the text, as the,
-        /// From this server takes them.
+        /// Parts beside the text, as the server takes them.
         #[serde(default)]
         files: Vec<Value>,
-    prompt on.
+        /// From this prompt on.
         model: Option<String>,
         agent: Option<String>,
     },
@@ -35,7 +34,6 @@ pub(super) enum BridgeOp {
         text: String,
         #[serde(default)]
         files: Vec<Value>,
-    ,
     },
     Abort {
         session: Option<String>,

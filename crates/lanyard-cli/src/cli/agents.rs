@@ -160,13 +160,12 @@ async fn show(context: &Context, name: &str) -> Result<(), Failure> {
         agent.driver.as_str(),
         one_line(&agent.command.join(" "))
     );
-    match &detail.offer {
-        Some(offer) => text.push_str(&offer_lines(offer)),
-        None => {
-            text.push_str("\nnot asked yet what it offers; ask it with `lanyard agents check ");
-            text.push_str(name);
-            text.push_str("`\n");
-        }
+    if let Some(offer) = &detail.offer {
+        text.push_str(&offer_lines(offer));
+    } else {
+        text.push_str("\nnot asked yet what it offers; ask it with `lanyard agents check ");
+        text.push_str(name);
+        text.push_str("`\n");
     }
     context.out.data(&text)
 }

@@ -12,7 +12,9 @@ use std::time::Duration;
 use clap::Arg;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
-use lanyard_api::types::{ AgentDetail, AgentList, InboxView, NameMatches, NamedItem, ReviewView, SessionDetail, TurnList, }; 
+use lanyard_api::types::{
+    AgentDetail, AgentList, InboxView, NameMatches, NamedItem, ReviewView, SessionDetail, TurnList,
+};
 use lanyard_client::{Route, inside};
 use lanyard_core::naming::{NameKind, SHORT_CHARS, short};
 use lanyard_core::session::{AgentOffer, ChoiceKind};
@@ -158,7 +160,6 @@ fn read(source: ValueSource, typed: &str) -> Result<Vec<(String, String)>, Failu
             return Ok(settings::values(&config()?, &key).into_iter().filter_map(alone).collect());
         }
         ValueSource::Choices(_)
-        
         | ValueSource::Names(_)
         | ValueSource::Agents
         | ValueSource::Turns(_)

@@ -154,7 +154,9 @@ mod tests {
     fn shown(drawings: &[String], local: WindowSize) -> Parser {
         let cell = |count: u16| NonZeroU16::new(count).unwrap();
         let mut terminal = Parser::new(cell(local.rows), cell(local.cols), 0);
-        drawings.iter().for_each(|drawing| terminal.process(drawing.as_bytes()));
+        for drawing in drawings {
+            terminal.process(drawing.as_bytes());
+        }
         terminal
     }
 

@@ -336,9 +336,7 @@ impl Session {
                 });
                 self.turns += 1;
                 self.review.turn_began(*turn, self.turns);
-                if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {
-                    run.turns += 1;
-                }
+                self.run_is_prompted();
                 self.forget_calls();
                 self.anchors_due.clear();
                 self.enter(State::Executing, at);
@@ -359,9 +357,7 @@ impl Session {
             }
             TurnEvent::Continued { turn, leg, asked } => {
                 let on = self.turn.as_mut().is_some_and(|active| active.end_wait(*leg, *asked, at));
-                if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {
-                    run.turns += 1;
-                }
+                self.run_is_prompted();
                 on && running == Some(*turn) && self.stop.is_none()
             }
             TurnEvent::Finished { turn, .. } => {
@@ -379,6 +375,12 @@ impl Session {
                 self.enter(State::Interrupted { cause: *cause }, at);
                 running == Some(*turn)
             }
+        }
+    }
+
+    fn run_is_prompted(&mut self) {
+        if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {
+            run.turns += 1;
         }
     }
 
@@ -551,6 +553,7 @@ fn hands_at_birth(created: &Created) -> crate::session::event::Hands {
     crate::session::event::Hands { agent, worker: created.worker, owner }
 }
 
+#[expect(clippy::too_many_lines, reason = "a line for each field")]
 fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
     let at = envelope.at;
     Session {

@@ -9,7 +9,17 @@ impl Session {
     pub(super) fn inbox(&mut self, event: &InboxEvent, envelope: &Envelope) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            InboxEvent::Queued { turn, client_turn_id, prompt, parts, delivery, note, memory, choice, .. } => {
+            InboxEvent::Queued {
+                turn,
+                client_turn_id,
+                prompt,
+                parts,
+                delivery,
+                note,
+                memory,
+                choice,
+                ..
+            } => {
                 let new = self.waiting(*turn).is_none();
                 let at = place(&self.inbox, *delivery);
                 let waiting = QueuedTurn {

@@ -1392,7 +1392,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 8684;
+const EVENTS: usize = 89;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1417,7 +1417,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Seen { .. } => 76,
             ChangeEvent::Resumed { .. } => 77,
             ChangeEvent::Imported(_) => 78,
-            ChangeEvent::ChoiceSet { .. } => 81,
+            ChangeEvent::ChoiceSet { .. } => 86,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1498,8 +1498,8 @@ fn number(event: &Event) -> usize {
             RunEvent::Ended { .. } => 43,
             RunEvent::Wanted { .. } => 44,
             RunEvent::ToolsMissing { .. } => 73,
-            RunEvent::Offered(_) => 82,
-            RunEvent::InForce(_) => 83,
+            RunEvent::Offered(_) => 87,
+            RunEvent::InForce(_) => 88,
         },
         Event::Gate(event) => match event {
             GateEvent::Opened { .. } => 45,
@@ -1556,6 +1556,7 @@ fn created() -> Event {
         governance_level: Some("strict".into()),
         language: crate::session::Language { communication: Some("German".into()), documents: None },
         choice: chosen(),
+        terminal: None,
         policy: Policy {
             depth_limit: 3,
             leaf: true,

@@ -52,8 +52,8 @@ pub fn decide(
             alive(session)?;
             takes_turns(session)?;
             takes_over(session, false)?;
-            letlet open = (Delivery::Reject, None, &AgentChoice::default());
-            start_turn(session, words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
+            let words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
+            let open = (Delivery::Reject, None, &AgentChoice::default());
             start_turn(session, *turn, words, open, now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
@@ -126,7 +126,14 @@ pub(super) fn start_turn(
     }
     let opening = resting_opening(session, now);
     let memory = turn_memory(session, memory)?;
-    Ok(vec![begin(session, turn, (client_turn_id, prompt, parts), opening, (delivery, None), (memory, choice))])
+    Ok(vec![begin(
+        session,
+        turn,
+        (client_turn_id, prompt, parts),
+        opening,
+        (delivery, None),
+        (memory, choice),
+    )])
 }
 
 /// Refuses work for a session whose log is full. Its content is kept, and the session can be read, forked, ended and

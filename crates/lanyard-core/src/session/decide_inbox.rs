@@ -62,8 +62,6 @@ fn send(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
-    let Message { turn, note, client_turn_id, prompt, delivery, memory, choice, take_over } = message;
-    let client = client_turn_id.as_deref();
     // Told twice, it is one message, also when its turn has begun.
     let runs = session.turn.as_ref().is_some_and(|active| active.id == message.turn);
     if runs || session.waiting(message.turn).is_some() {
@@ -86,8 +84,18 @@ fn admit(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
-    let Message { turn, note, client_turn_id, parts, delivery, memory, take_over, prompt: _, review: _ } =
-        message;
+    let Message {
+        turn,
+        note,
+        client_turn_id,
+        parts,
+        delivery,
+        memory,
+        choice,
+        take_over,
+        prompt: _,
+        review: _,
+    } = message;
     let client = client_turn_id.as_deref();
     alive(session)?;
     takes_turns(session)?;
@@ -97,7 +105,8 @@ fn admit(
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);
     if !waits {
-        let started = start_turn(session, *turn, (client, prompt, parts), (*delivery, memory.as_ref(), choice), now)?;
+        let started =
+            start_turn(session, *turn, (client, prompt, parts), (*delivery, memory.as_ref(), choice), now)?;
         let driven = taken.then(|| ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
         return Ok(driven.into_iter().chain(started).collect());
     }
@@ -357,12 +366,9 @@ fn start(session: &Session, waiting: &QueuedTurn, opening: Opening) -> Event {
         session,
         waiting.turn,
         (client, &waiting.prompt, &waiting.parts),
-        
         opening,
         (waiting.delivery, by),
-        
-        (memory,
-    , &waiting.choice),
+        (memory, &waiting.choice),
     )
 }
 

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::actor::Actor;
 use crate::id::{NoteId, TurnId};
 use crate::memory::MemoryAsk;
-use crate::session::part::PromptPart; use crate::session::choice::AgentChoice; use crate::session::record::{Session, is_default}; use crate::session::review::PlacedComment; 
+use crate::session::choice::AgentChoice;
+use crate::session::part::PromptPart;
+use crate::session::record::{Session, is_default};
+use crate::session::review::PlacedComment;
 use crate::session::stop::StopScope;
 use crate::time::Timestamp;
 

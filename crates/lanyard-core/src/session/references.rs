@@ -24,7 +24,8 @@ impl Event {
             | Self::Control(_)
             | Self::Run(_)
             | Self::Gate(_)
-            | Self::Writer(_) => Vec::new(),
+            | Self::Writer(_)
+            | Self::Review(_) => Vec::new(),
         }
     }
 }

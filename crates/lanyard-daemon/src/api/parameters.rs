@@ -12,8 +12,8 @@ use lanyard_core::session::{Lifecycle, OperatorState, StateName};
 use lanyard_core::task::TaskState;
 use lanyard_core::text::NAME_CHARS_MAX;
 use lanyard_core::{
-    ConnectionId, FlowId, FollowedKind, GateId, MailId, MemoryId, MemoryMode, NoteId, NotificationId,
-    SessionId, TaskId, Timestamp, TurnId, WorkerId,
+    AttachmentId, CommentId, ConnectionId, FlowId, FollowedKind, GateId, MailId, MemoryId, MemoryMode,
+    NoteId, NotificationId, SessionId, TaskId, Timestamp, TurnId, WorkerId,
 };
 use lanyard_store::Sort;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -66,7 +66,7 @@ pub(super) fn parameters(route: &ApiRoute, generator: &mut SchemaGenerator) -> V
 
 /// Whether a route has no answer without this parameter of its query.
 fn is_required(route: &ApiRoute, name: &str) -> bool {
-    route.name == "worktree_setup" && name == "workspace"
+    matches!((route.name, name), ("worktree_setup", "workspace") | ("search" | "search_session", "q"))
 }
 
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
@@ -91,6 +91,8 @@ fn in_path(name: &str, generator: &mut SchemaGenerator) -> Value {
         "notification" => of::<NotificationId>(generator),
         "memory" => of::<MemoryId>(generator),
         "flow" => of::<FlowId>(generator),
+        "attachment" => of::<AttachmentId>(generator),
+        "comment" => of::<CommentId>(generator),
         _ => json!({ "type": "string", "minLength": 1 }),
     }
 }
@@ -104,7 +106,7 @@ fn in_query(route: &ApiRoute, name: &str, generator: &mut SchemaGenerator) -> Va
         "last" => json!({ "type": "integer", "minimum": 0, "maximum": super::attach::LAST_MAX }),
         "wait_ms" => json!({ "type": "integer", "minimum": 0, "maximum": wait_max(route) }),
         "archived" | "live" | "attention" | "open" | "lasting" | "versions" | "write" | "all" | "dead"
-        | "settled" | "ended" => json!({ "type": "boolean" }),
+        | "settled" | "ended" | "transcript" => json!({ "type": "boolean" }),
         "status" => status(route, generator),
         "kind" => match route.name {
             "audit" => of::<AuditKind>(generator),

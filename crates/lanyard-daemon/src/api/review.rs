@@ -11,8 +11,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use lanyard_api::types::{CommentEdit, CommentView, NewComment, NewReview, NewViewed, Reason, ReviewView};
 use lanyard_core::session::{
-    Command, Delivery, DiffSide, DraftComment, LineAnchor, LineSpan, Message, PlacedComment, QUOTE_BYTES_MAX,
-    Refusal, ReviewBase, ReviewCommand, ReviewComment, SPAN_LINES_MAX, Session, locate,
+    AgentChoice, Command, Delivery, DiffSide, DraftComment, LineAnchor, LineSpan, Message, PlacedComment,
+    QUOTE_BYTES_MAX, Refusal, ReviewBase, ReviewCommand, ReviewComment, SPAN_LINES_MAX, Session, locate,
 };
 use lanyard_core::{CommentId, NoteId, TurnId};
 use lanyard_git::snapshot::top_of;
@@ -123,8 +123,10 @@ pub(super) async fn send(
         note: NoteId::mint(app.clock.now(), app.clock.random()),
         client_turn_id: None,
         prompt: message,
+        parts: Vec::new(),
         delivery: delivery.unwrap_or(Delivery::Queue),
         memory: None,
+        choice: AgentChoice::default(),
         take_over: false,
         review: Some(wanted.into_iter().map(placed).collect()),
     };

@@ -8,7 +8,25 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_api::names::API;
 use lanyard_api::types::{
- AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CommentEdit, CompleteTask, ContinuityReport, DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedFlow, MergedTask, Migration, NameMatches, NewAlias, NewBackup, NewCall, NewComment, NewFlowBody, NewFork, NewGc, NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest, NewResume, NewReview, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent, NewTerminalInput, NewToken, NewTurn, NewViewed, NewWindowSize, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, PullRequest, PullRequestOffer, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, ReviewView, RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TerminalFrame, TerminalReceipt, TerminalView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList, TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView, 
+    AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, Bulk, BulkAnswer,
+    CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CommentEdit,
+    CompleteTask, ContinuityReport, DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame,
+    DiscardedTask, EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport,
+    FlowView, Forget, Forgotten, GateAnswer, GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState,
+    HeldWriter, HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder,
+    InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport,
+    MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedFlow,
+    MergedTask, Migration, NameMatches, NewAlias, NewBackup, NewCall, NewComment, NewFlowBody, NewFork,
+    NewGc, NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest,
+    NewResume, NewReview, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent,
+    NewTerminalInput, NewToken, NewTurn, NewViewed, NewWindowSize, NewWriter, NotificationBulk,
+    NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
+    NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, PullRequest, PullRequestOffer,
+    PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, ReviewView, RolledBack, RunReport,
+    RunToken, SearchPage, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList,
+    StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
+    TerminalFrame, TerminalReceipt, TerminalView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
+    TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::MemoryEntry;
@@ -21,7 +39,10 @@ use crate::api::guard::guard;
 use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
- App, agents, attach, attachments, audit, bulk, calls, diff, choices, directory, flows, gates, histories, ids, journal, mailbox, mcp, memory, metrics, name_lookup, notifications, observed, pages, plans, pull_requests, records, review, search, sessions, sign_in, snapshots, stops, streams, subagents, system, tasks, terminal, turns, worktrees, writer, 
+    App, agents, attach, attachments, audit, bulk, calls, choices, diff, directory, flows, gates, histories,
+    ids, journal, mailbox, mcp, memory, metrics, name_lookup, notifications, observed, pages, plans,
+    pull_requests, records, review, search, sessions, sign_in, snapshots, stops, streams, subagents, system,
+    tasks, terminal, turns, worktrees, writer,
 };
 use crate::auth::Access;
 

@@ -242,13 +242,13 @@ pub(super) async fn attach(
     uri: Uri,
     offered: Offered,
 ) -> Result<Response, Problem> {
+    let id = target.0;
+    let held = terminal_session(&app, id).await?;
     let Upgrade::Socket(upgrade) = upgrade(&headers, offered)? else {
         return Err(TerminalRefusal::NotSocket.into());
     };
     let ask = Attach::read(&uri, &headers)?.allowed(app.config.features())?;
     let authorization = bearer(&headers, app.address.port()).map(Cow::into_owned).unwrap_or_default();
-    let id = target.0;
-    let held = terminal_session(&app, id).await?;
     let connection =
         ask.connection.unwrap_or_else(|| ConnectionId::mint(app.clock.now(), app.clock.random()));
     let seat = app.presence.enter(id, guest(&app, right.caller(), connection, &ask))?;

@@ -11,7 +11,10 @@ use lanyard_api::types::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     Reason, TurnList, TurnReceipt,
 };
-use lanyard_core::session::{  AgentChoice, ChoiceKind, Command, InboxChange, InboxCommand, Message, PromptPart, TurnResult, TurnRow, TurnStatus, identity, , }; 
+use lanyard_core::session::{
+    AgentChoice, ChoiceKind, Command, InboxChange, InboxCommand, Message, PromptPart, TurnResult, TurnRow,
+    TurnStatus, identity,
+};
 use lanyard_core::{NoteId, Outcome, TurnId};
 use serde::Deserialize;
 
@@ -56,7 +59,7 @@ pub(super) async fn send(
     // A turn named by its client is carried out once, whether or not the request has a key of its own.
     let client = client_turn_id.as_ref().map(|client| {
         let name = format!("turn\0{}\0{client}", target.0);
-        key_of(&change.actor, &name, &[], message_bytes(&content(&prompt, &parts), &choice).as_bytes())
+        key_of(&change.actor, &name, &[], content(&message_bytes(&prompt, &parts), &choice).as_bytes())
     });
     let message = Message {
         turn: TurnId::mint(app.clock.now(), app.clock.random()),

@@ -176,8 +176,8 @@ fn attempt(base: Key, turn: TurnId) -> Key {
 fn twin(session: &Session, message: &Message, actor: &Actor, now: Timestamp) -> Option<TurnId> {
     let fresh = |since: Timestamp| now.millis_since(since) < TWIN_MS;
     let running = session.turn.as_ref().filter(|turn| {
-        let same =
-            turn.prompt_hash == message_hash(&message.prompt, &message.parts) && turn.choice == message.choice;
+        let same = turn.prompt_hash == message_hash(&message.prompt, &message.parts)
+            && turn.choice == message.choice;
         same && turn.by.as_ref() == Some(actor) && fresh(turn.started_at) && !turn.cancel_requested
     });
     let waiting = session

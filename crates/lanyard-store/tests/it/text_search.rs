@@ -74,7 +74,10 @@ fn call(teller: &mut Teller, id: SessionId, tool: &str, command: &str, result: &
 
 fn piece(teller: &mut Teller, id: SessionId, text: &str, message: &str) {
     let message_id = Some(message.to_owned());
-    teller.push(id, TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id });
+    teller.push(
+        id,
+        TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id, parts: Vec::new() },
+    );
 }
 
 fn a_text_is_found_by_its_words_wherever_it_stands(store: &dyn Store) {

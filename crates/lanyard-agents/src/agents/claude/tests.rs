@@ -162,7 +162,7 @@ fn questions_are_asked_and_answered() {
 }
 
 #[test]
-fn a_turn_goes_on_until_words_and_subagents_in_the_background_are_done() {
+fn a_turn_goes_on_until_words_are_answered() {
     check(
         STEER,
         2,
@@ -198,6 +198,10 @@ fn a_turn_goes_on_until_words_and_subagents_in_the_background_are_done() {
             finished turn_01jz0000000000000000000002: Done(Completed)
         "#]],
     );
+}
+
+#[test]
+fn a_turn_goes_on_until_subagents_in_the_background_are_done() {
     check(
         BACKGROUND,
         2,

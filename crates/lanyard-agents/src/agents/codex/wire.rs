@@ -26,8 +26,8 @@ pub(super) fn reply(request: &str, body: &Value) -> Action {
 pub(super) fn prompt(
     key: String,
     turn: TurnId,
-    (thread, text): (&str, input&str),
-    choice: &ValueMap<String, Value>,
+    (thread, input): (&str, &Value),
+    choice: &Map<String, Value>,
 ) -> Action {
     let mut params = json!({ "threadId": thread, "input": input });
     for (name, value) in choice {

@@ -178,7 +178,7 @@ impl Runner {
             guidance: &session.guidance,
         };
         if self.is_command(session, &prompt).await {
-            return Some(words::command(&prompt, &before));
+            return Some((words::command(&prompt, &before), parts));
         }
         Some((words::prompt(&prompt, &before), parts))
     }

@@ -33,7 +33,8 @@ use crate::agents::claude::{self, ClaudeCode};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::confine::{self, Confined};
-use crate::agents::driver::{Begin, Driver, McpServer, Setting, Tuned}; use crate::agents::given::with_parts; 
+use crate::agents::driver::{Begin, Driver, McpServer, Setting, Tuned};
+use crate::agents::given::with_parts;
 use crate::agents::handover;
 use crate::agents::on_terminal::OnTerminal;
 use crate::agents::opencode::OpenCode;
@@ -294,14 +295,13 @@ async fn prepare(
     let ways = start.ways.clone().unwrap_or_else(|| resume_ways(session, settings));
     let plan = plan(&shared, session, settings, ways).await?;
     let prompt = start_prompt(&shared, session, start.turn, settings, &plan).await?;
-    let native = native_of(&plan.begin);
+    let (choice, native) = (session.wanted_choice().over(&settings.choice()), native_of(&plan.begin));
     // The port is in the agent's configuration, so it is taken before there is an agent.
     let inlet = inlet(&shared)?;
     let relay = Some(inlet.address());
     let addresses = shared.addresses.through(relay);
     let mcp = servers(&addresses, session, run, settings);
     let (config, base) = (addresses.config(&mcp), addresses.base(start.session));
-    let choice = session.wanted_choice().over(&settings.choice());
     let places = prompt.as_deref().map(|prompt| Places {
         prompt,
         choice: &choice,

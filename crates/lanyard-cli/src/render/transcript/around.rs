@@ -6,7 +6,8 @@ use lanyard_core::session::{
 };
 
 use crate::render::event::{imported, stop_level};
-use crate::render::offer::choice_words; use crate::render::text::{count, one_line}; 
+use crate::render::offer::choice_words;
+use crate::render::text::{count, one_line};
 
 pub(super) fn run(event: &RunEvent) -> Option<String> {
     Some(match event {

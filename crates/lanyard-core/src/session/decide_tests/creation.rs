@@ -74,6 +74,7 @@ fn everything_that_is_asked_for_is_kept() {
         observed: false,
         driven_by: None,
         native: Some("native-1".into()),
+        terminal: None,
     };
     check_made(
         make(&new),

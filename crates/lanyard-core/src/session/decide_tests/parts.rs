@@ -23,7 +23,9 @@ fn send_shot(turn: u128, prompt: &str, delivery: Delivery) -> Input {
         parts: vec![shot()],
         delivery,
         memory: None,
+        choice: crate::session::AgentChoice::default(),
         take_over: false,
+        review: None,
     };
     to_inbox(InboxChange::Send(Box::new(message)))
 }

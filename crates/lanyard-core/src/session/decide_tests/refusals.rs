@@ -166,6 +166,9 @@ fn the_codes_of_refusals() {
         line_range_invalid              bad request the lines are no range of 1 to 200 lines
         quote_differs                   bad request the quoted text does not have 2 lines
         review_forbidden                            only an operator reviews a session's changes
+        window_size_bad                 bad request a window of 0 columns and 24 rows cannot be used
+        terminal_command_bad            bad request the command of the terminal run names no program, or is too long
+        terminal_takes_no_turns                      the session is a program on a terminal, which takes keys and no messages
         signal_forbidden       recorded             an agent cannot report `turn_finished` about its own session
         calls_open             recorded             tool calls of the session are under way, so its turn has not ended
         halted                                      an operator halted all work
@@ -233,6 +236,9 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::LineRange { max: 200 },
         Refusal::QuoteDiffers { lines: 2 },
         Refusal::ReviewForbidden,
+        Refusal::WindowSize { cols: 0, rows: 24 },
+        Refusal::TerminalCommand,
+        Refusal::TerminalTurns,
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
@@ -262,6 +268,9 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::ChoiceNotOffered { .. }
             | Refusal::ChoiceUnknown { .. }
             | Refusal::ModeNeedsOperator { .. }
+            | Refusal::WindowSize { .. }
+            | Refusal::TerminalCommand
+            | Refusal::TerminalTurns
             | Refusal::NothingToMigrate
             | Refusal::ParentEnded { .. }
             | Refusal::LeafCannotDelegate { .. }

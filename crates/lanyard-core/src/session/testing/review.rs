@@ -40,8 +40,10 @@ pub(in crate::session) fn send_review(turn: u128, delivery: Delivery, comments: 
         note: note_id(turn),
         client_turn_id: None,
         prompt: String::new(),
+        parts: Vec::new(),
         delivery,
         memory: None,
+        choice: crate::session::AgentChoice::default(),
         take_over: false,
         review: Some(comments.iter().map(placed).collect()),
     };

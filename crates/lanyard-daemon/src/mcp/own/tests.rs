@@ -44,6 +44,7 @@ use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_agents::agents::{Agents, agents};
 use lanyard_agents::runs::Runs;
+use lanyard_agents::terminal::{LiveTerminals, TerminalArchive};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
@@ -111,6 +112,10 @@ fn reloader(
     Arc::new(Reloader::new(&file, Overrides::default(), live, around))
 }
 
+fn terminals(data: &std::path::Path) -> LiveTerminals {
+    LiveTerminals::new(TerminalArchive::in_data(data))
+}
+
 impl Room {
     fn new() -> Self {
         Self::with(Rules::default())
@@ -131,7 +136,7 @@ impl Room {
         let store: Arc<dyn Store> = Arc::new(SqliteJournal::open(SqliteOptions::at(path)).unwrap());
         let (clock, hub) = (Arc::new(Clock::from_env().unwrap()), Arc::new(Hub::default()));
         let live = settings(rules);
-        let (desk, wishes) = agents(&live);
+        let (desk, wishes) = agents(&live, terminals(folder.path()));
         let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();
         let runtime = tokio::runtime::Handle::current();
         let parts = Parts {

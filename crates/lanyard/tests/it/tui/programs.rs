@@ -51,7 +51,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    fn words<'a>(&self, more: &[&'a str], script: &'a str, typed: &'a str) -> Vec<&'a str> {
+    fn words<'a>(more: &[&'a str], script: &'a str, typed: &'a str) -> Vec<&'a str> {
         [&["run", "--pty"], more, &["--", "sh", script, typed]].concat()
     }
 
@@ -59,7 +59,7 @@ impl Stage {
     fn detached(&self) -> String {
         let (script, typed) = (self.path("program.sh"), self.path("typed"));
         let cwd = self.folder.path().to_str().unwrap().to_owned();
-        let words = self.words(&["-d", "--cwd", &cwd], script.to_str().unwrap(), typed.to_str().unwrap());
+        let words = Self::words(&["-d", "--cwd", &cwd], script.to_str().unwrap(), typed.to_str().unwrap());
         let started = self.daemon.lanyard(&words);
         assert!(started.status.success(), "{}", text(&started.stderr));
         text(&started.stdout).trim().to_owned()
@@ -213,7 +213,7 @@ fn closing_the_terminal_only_detaches_and_the_next_one_shows_the_same_screen() {
     let (script, typed) = (stage.path("program.sh"), stage.path("typed"));
     let cwd = stage.folder.path().to_str().unwrap().to_owned();
     let words =
-        stage.words(&["--cwd", &cwd, "--name", "prog"], script.to_str().unwrap(), typed.to_str().unwrap());
+        Stage::words(&["--cwd", &cwd, "--name", "prog"], script.to_str().unwrap(), typed.to_str().unwrap());
     let mut first = Terminal::lanyard(&stage.daemon, &words, 100, 20);
     first.until_shows("size 100x19");
     first.until_shows("writing");

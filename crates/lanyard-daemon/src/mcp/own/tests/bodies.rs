@@ -74,6 +74,7 @@ fn of_kind(document: &Value, schema: &Value, kind: &str, depth: usize) -> Vec<Va
         "integer" | "number" => vec![json!(schema["minimum"].as_i64().unwrap_or(1))],
         "string" => match (schema["pattern"].as_str(), schema["format"].as_str()) {
             (_, Some("date-time")) => vec![json!("2026-11-15T08:00:00Z")],
+            (Some("^[0-9a-f]{64}$"), _) => vec![json!("0a".repeat(32))],
             (Some(pattern), _) => {
                 let prefix = pattern.trim_start_matches(['^', '(']).split(['_', '|']).next().unwrap();
                 vec![json!(format!("{prefix}_00000000000000000000000001"))]

@@ -79,7 +79,9 @@ fn patterned(pattern: &str) -> Vec<String> {
         "^[!-~]{1,200}$" => vec!["!".to_owned(), "~".repeat(200)],
         "^~?/" => vec!["/".to_owned(), "~/".to_owned()],
         r"^\P{Cc}*$" => vec!["x".to_owned(), "é".repeat(10)],
-        r"^[0-9a-f]{1,15}\.[0-9a-f]{8}$" => Vec::new(),
+        // Cursors that only a listing of the same words takes.
+        r"^[0-9a-f]{1,15}\.[0-9a-f]{8}$" | r"^[0-9a-f]{1,15}\.[0-9a-f]{1,4}\.[0-9a-f]{8}$" => Vec::new(),
+        "^[0-9a-f]{64}$" => vec!["0a".repeat(32)],
         _ if pattern.contains(r"\.[0-9]{1,15}$") => {
             let id = format!("sess_{ID}");
             vec![if prefix.starts_with("-?") { format!("1.{id}.1") } else { format!("{id}.1") }]
@@ -137,16 +139,28 @@ async fn fnd_k13_openapi_what_the_document_allows_is_not_refused_for_its_form() 
             continue;
         };
         let at = filled(&document, path, operation, session);
-        let is_required = |parameter: &Value| parameter["in"] == "query" && parameter["required"] == true;
-        let mut uris = vec![at.clone()];
-        uris.retain(|_| !operation["parameters"].as_array().unwrap().iter().any(is_required));
+        let is_required = |parameter: &&Value| parameter["in"] == "query" && parameter["required"] == true;
+        let required = operation["parameters"].as_array().unwrap().iter().filter(is_required);
+        let required: String = required
+            .map(|parameter| {
+                let value = samples(&document, &parameter["schema"]).remove(0);
+                format!("{}={}&", parameter["name"].as_str().unwrap(), encoded(&value))
+            })
+            .collect();
+        let mut uris = vec![format!("{at}?{required}")];
         for parameter in operation["parameters"].as_array().unwrap() {
             let name = parameter["name"].as_str().unwrap();
             let mut values = samples(&document, &parameter["schema"]);
             // The longest wait is a long one.
             values.truncate(if name == "wait_ms" { 1 } else { usize::MAX });
             match parameter["in"].as_str().unwrap() {
-                "query" => uris.extend(values.iter().map(|value| format!("{at}?{name}={}", encoded(value)))),
+                "query" if is_required(&parameter) => {
+                    uris.extend(values.iter().map(|value| format!("{at}?{name}={}", encoded(value))));
+                }
+                "query" => {
+                    let uri = |value: &String| format!("{at}?{required}{name}={}", encoded(value));
+                    uris.extend(values.iter().map(uri));
+                }
                 "path" if name != "id" => {
                     let first = values.first().cloned().unwrap_or_default();
                     uris.extend(
