@@ -100,17 +100,16 @@ fn codes_are_distinct_and_every_refusal_has_advice() {
     }
 }
 
+fn refusal_line(refusal: &Refusal) -> String {
+    let recorded = if refusal.record(&given([]).session, "x").is_some() { "recorded" } else { "" };
+    let fault = if refusal.kind() == RefusalKind::Invalid { "bad request" } else { "" };
+    format!("{:22} {:8} {:11} {refusal}", refusal.code(), recorded, fault)
+}
+
 /// Clients branch on these: a changed line here breaks them.
 #[test]
 fn the_codes_of_refusals() {
-    let lines: Vec<String> = every_refusal()
-        .iter()
-        .map(|refusal| {
-            let recorded = if refusal.record(&given([]).session, "x").is_some() { "recorded" } else { "" };
-            let fault = if refusal.kind() == RefusalKind::Invalid { "bad request" } else { "" };
-            format!("{:22} {:8} {:11} {refusal}", refusal.code(), recorded, fault)
-        })
-        .collect();
+    let lines: Vec<String> = every_refusal().iter().map(refusal_line).collect();
     expect![[r#"
         turn_rejected_busy     recorded             turn turn#1 is running
         session_ended          recorded             the session has ended as failed

@@ -141,12 +141,13 @@ async fn fnd_k13_openapi_what_the_document_allows_is_not_refused_for_its_form() 
         let at = filled(&document, path, operation, session);
         let is_required = |parameter: &&Value| parameter["in"] == "query" && parameter["required"] == true;
         let required = operation["parameters"].as_array().unwrap().iter().filter(is_required);
-        let required: String = required
+        let required: Vec<String> = required
             .map(|parameter| {
                 let value = samples(&document, &parameter["schema"]).remove(0);
                 format!("{}={}&", parameter["name"].as_str().unwrap(), encoded(&value))
             })
             .collect();
+        let required = required.concat();
         let mut uris = vec![format!("{at}?{required}")];
         for parameter in operation["parameters"].as_array().unwrap() {
             let name = parameter["name"].as_str().unwrap();
