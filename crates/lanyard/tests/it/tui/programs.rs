@@ -82,10 +82,22 @@ impl Stage {
     }
 
     fn until_screen(&self, session: &str, words: &str) -> Value {
+        self.until_shown(session, words, |screen| screen["text"].as_str().unwrap().contains(words))
+    }
+
+    /// With these words, and with the cursor where the program waits for a key: it draws no more.
+    fn until_at_rest(&self, session: &str, words: &str) -> Value {
+        let rest = json!({"row": 3, "col": 0});
+        self.until_shown(session, words, |screen| {
+            screen["text"].as_str().unwrap().contains(words) && screen["cursor"] == rest
+        })
+    }
+
+    fn until_shown(&self, session: &str, words: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         let shown = until(|| {
             last = self.screen(session);
-            last["text"].as_str().unwrap().contains(words)
+            is_it(&last)
         });
         assert!(shown, "no {words:?} on {last:#}");
         last
@@ -185,12 +197,10 @@ fn a_daemon_that_is_killed_types_nothing_twice_and_finds_the_screen_as_it_is() {
     assert_eq!(stage.type_keys(&session, "k1", "a").json()["repeated"], true);
     assert_eq!(stage.type_keys(&session, "k2", "f").json()["repeated"], true);
     assert_eq!(stage.type_keys(&session, "k3", "b").status, 200);
-    stage.until_screen(&session, "keys 2 last <b>");
-    let before = stage.screen(&session);
+    let before = stage.until_at_rest(&session, "keys 2 last <b>");
     stage.daemon.kill_9();
     stage.daemon.try_start().unwrap();
-    stage.until_screen(&session, "keys 2 last <b>");
-    assert_eq!(stage.screen(&session), before);
+    assert_eq!(stage.until_at_rest(&session, "keys 2 last <b>"), before);
     assert_eq!(stage.typed(), "ab");
 }
 
