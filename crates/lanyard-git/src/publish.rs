@@ -3,7 +3,7 @@
 //! Other than all other calls of git here, these use the user's settings and credentials and reach the network. An agent can
 //! write the config and the hooks of its repository, and with them name programs; so nothing is run in that repository.
 //! The calls are made in an empty bare repository that has the objects, the branch and the address of the remote, and
-//! nothing else of it ([`Scratch`]).
+//! nothing else of it (`Scratch`).
 //!
 //! Arguments are lists, there is no shell, and output and time are bounded. Every function blocks: call from a blocking
 //! thread.
