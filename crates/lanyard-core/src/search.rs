@@ -1,5 +1,5 @@
 //! Searching conversations by their words: the language of queries, what of an event is searched, and where in a text the
-//! words of a query stand. Pure: an index only has to agree with [`words`] about what a word is.
+//! words of a query stand. Pure: an index only has to agree with `words` about what a word is.
 
 mod document;
 mod mark;

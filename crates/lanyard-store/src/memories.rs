@@ -14,7 +14,7 @@ pub trait Memories: Send + Sync {
     /// A damaged one is an error.
     fn memory(&self, id: MemoryId) -> Result<Option<MemoryEntry>, StoreError>;
 
-    /// The one at that place in a workspace ([`Entry::key`]). A damaged one is an error.
+    /// The one at that place in a workspace ([`MemoryEntry::key`]). A damaged one is an error.
     fn memory_at(&self, workspace: &str, key: &str) -> Result<Option<MemoryEntry>, StoreError>;
 
     /// Entries that match the whole filter, newest first, older than `before` only. At most `limit`; fewer only when
