@@ -17,6 +17,7 @@ mod guard;
 mod histories;
 mod ids;
 mod journal;
+mod lacks;
 mod mailbox;
 mod mcp;
 mod memory;

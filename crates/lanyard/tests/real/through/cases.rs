@@ -18,6 +18,13 @@ pub(super) struct Case {
     pub(super) make: fn(&Path, &Model, Rights) -> Agent,
     /// A call of the agent's shell.
     pub(super) shell: fn(&str, Rights) -> Step,
+    /// Calls that make `two` of the `one` in a file.
+    pub(super) edit: fn(&Path) -> Vec<Step>,
+    /// As `lanyard hook install` names it, and whether its hooks carry words in a run of Lanyard's.
+    pub(super) harness: &'static str,
+    pub(super) hooked: bool,
+    /// Whether the first words of an answer are seen before the last.
+    pub(super) partial: bool,
     pub(super) asks: Asks,
     /// Whether it tells what a command wrote.
     pub(super) tells_output: bool,
@@ -52,6 +59,10 @@ impl Case {
             name: "opencode",
             make: agents::opencode_serve,
             shell: bash,
+            edit: opencode_edit,
+            harness: "opencode",
+            hooked: true,
+            partial: true,
             asks: Asks::Yes,
             tells_output: true,
             steers: true,
@@ -72,6 +83,10 @@ impl Case {
             name: "codex app-server",
             make: agents::codex,
             shell: exec_command,
+            edit: codex_patch,
+            harness: "codex",
+            hooked: false,
+            partial: true,
             asks: Asks::Yes,
             tells_output: true,
             steers: true,
@@ -95,7 +110,7 @@ impl Case {
     pub(super) fn codex_exec() -> Case {
         let (name, make, asks) =
             ("codex exec", agents::codex_exec as fn(&Path, &Model, Rights) -> Agent, Asks::Refuses);
-        Case { name, make, asks, steers: false, ..Case::codex() }
+        Case { name, make, asks, steers: false, partial: false, ..Case::codex() }
     }
 
     pub(super) fn claude() -> Case {
@@ -104,6 +119,10 @@ impl Case {
             name: "claude -p",
             make: agents::claude_print,
             shell: claude_bash,
+            edit: claude_edit,
+            harness: "claude",
+            hooked: true,
+            partial: false,
             asks: Asks::Refuses,
             tells_output: true,
             steers: false,
@@ -116,7 +135,7 @@ impl Case {
     /// As `lanyard init` writes it.
     pub(super) fn claude_entry() -> Case {
         let (name, asks) = ("claude, entry of init", Asks::Yes);
-        Case { name, make: agents::claude_entry, asks, steers: true, ..Case::claude() }
+        Case { name, make: agents::claude_entry, asks, steers: true, partial: true, ..Case::claude() }
     }
 
     /// Run once per turn, with answers to its questions.
@@ -135,6 +154,7 @@ impl Case {
             name: "claude-agent-acp",
             make: agents::claude_acp,
             asks: Asks::Yes,
+            partial: true,
             family: Family::Hidden(vec![claude_agent()]),
             ..Case::claude()
         }
@@ -146,6 +166,10 @@ impl Case {
             name: "gemini --acp",
             make: agents::gemini_acp,
             shell: |command, _| Step::tool("run_shell_command", json!({ "command": command })),
+            edit: gemini_edit,
+            harness: "gemini",
+            hooked: false,
+            partial: true,
             asks: Asks::Yes,
             tells_output: false,
             steers: false,
@@ -162,6 +186,30 @@ fn bash(command: &str, _: Rights) -> Step {
 
 fn claude_bash(command: &str, _: Rights) -> Step {
     Step::tool("Bash", json!({ "command": command, "description": "x" }))
+}
+
+fn opencode_edit(file: &Path) -> Vec<Step> {
+    let edit = json!({ "filePath": file, "oldString": "one", "newString": "two" });
+    vec![Step::tool("read", json!({ "filePath": file })), Step::tool("edit", edit)]
+}
+
+fn claude_edit(file: &Path) -> Vec<Step> {
+    let edit = json!({ "file_path": file, "old_string": "one", "new_string": "two" });
+    vec![Step::tool("Read", json!({ "file_path": file })), Step::tool("Edit", edit)]
+}
+
+fn gemini_edit(file: &Path) -> Vec<Step> {
+    let edit = json!({
+        "file_path": file, "instruction": "Replace one by two", "old_string": "one", "new_string": "two",
+    });
+    vec![Step::tool("replace", edit)]
+}
+
+/// Codex carries out a patch that its shell is given.
+fn codex_patch(file: &Path) -> Vec<Step> {
+    let file = file.display();
+    let patch = format!("*** Begin Patch\n*** Update File: {file}\n@@\n-one\n+two\n*** End Patch");
+    vec![Step::tool("exec_command", json!({ "cmd": format!("apply_patch <<'EOF'\n{patch}\nEOF\n") }))]
 }
 
 /// Codex asks only about a call that says it needs more than the sandbox allows.
