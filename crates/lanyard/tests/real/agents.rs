@@ -64,8 +64,6 @@ pub(crate) fn opencode_serve(home: &Path, model: &Model, rights: Rights) -> Agen
 /// OpenCode run for one prompt.
 pub(crate) fn opencode_run(home: &Path, model: &Model, rights: Rights) -> Agent {
     opencode_config(home, model, rights);
-    // It asks npm for its plugin package when it sees a plugin, and again and again where there is no network.
-    write(home, ".npmrc", "fetch-retries=0\n");
     opencode("opencode-run", "command", home, &["run", "--format", "json"])
 }
 
@@ -79,6 +77,8 @@ fn opencode(name: &'static str, driver: &'static str, home: &Path, args: &[&str]
 }
 
 fn opencode_config(home: &Path, model: &Model, rights: Rights) {
+    // It asks npm for its plugin package when it sees a plugin, and again and again where there is no network.
+    write(home, ".npmrc", "fetch-retries=0\n");
     let limit = json!({ "context": 200_000, "output": 8192 });
     let model_of = |name: &str| {
         let sees = json!({ "input": ["text", "image"], "output": ["text"] });
