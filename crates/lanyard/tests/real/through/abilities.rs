@@ -193,10 +193,12 @@ fn upload(kit: &Kit<'_>, content: &[u8]) -> String {
     stream.write_all(head("POST", "/api/v1/attachments?name=shot.png", &headers, None).as_bytes()).unwrap();
     stream.write_all(content).unwrap();
     let mut reader = BufReader::new(stream);
-    let mut answer = read_head(&mut reader).unwrap();
-    reader.read_to_end(&mut answer.body).unwrap();
-    assert!((200..300).contains(&answer.status), "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
+    let status = read_head(&mut reader).unwrap().status;
+    let mut body = String::new();
+    reader.read_to_string(&mut body).unwrap();
+    assert!((200..300).contains(&status), "{body}");
+    let kept: Value = serde_json::from_str(&body).unwrap();
+    kept["id"].as_str().unwrap().to_owned()
 }
 
 /// Another model is chosen for one turn, and the model server is asked for it.
