@@ -80,15 +80,15 @@ fn opencode_config(home: &Path, model: &Model, rights: Rights) {
     // It asks npm for its plugin package when it sees a plugin, and again and again where there is no network.
     write(home, ".npmrc", "fetch-retries=0\n");
     let limit = json!({ "context": 200_000, "output": 8192 });
-    let model_of = |name: &str| {
+    let model_of = |name: &str, reasons: bool| {
         let sees = json!({ "input": ["text", "image"], "output": ["text"] });
-        json!({ "name": name, "tool_call": true, "attachment": true, "modalities": sees, "limit": limit })
+        json!({ "name": name, "tool_call": true, "attachment": true, "reasoning": reasons, "modalities": sees, "limit": limit })
     };
     let provider = json!({
         "npm": "@ai-sdk/openai-compatible",
         "name": "Scripted",
         "options": { "baseURL": model.url("opencode/v1"), "apiKey": "dummy" },
-        "models": { "scripted": model_of("Scripted"), "other": model_of("Other") },
+        "models": { "scripted": model_of("Scripted", false), "other": model_of("Other", true) },
     });
     let bash = match rights {
         Rights::All => "allow",

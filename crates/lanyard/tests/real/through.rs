@@ -170,6 +170,11 @@ fn fnd_r6_gemini_creates_a_file() {
 }
 
 #[test]
+fn opencode_thinks_as_hard_as_is_chosen() {
+    abilities::effort(&Case::opencode());
+}
+
+#[test]
 fn opencode_hears_of_the_tasks_it_spawned() {
     hub::shows(&Case::opencode());
 }

@@ -22,7 +22,9 @@ pub(super) struct Case {
     pub(super) edit: fn(&Path) -> Vec<Step>,
     /// As `lanyard hook install` names it, and whether its hooks carry words in a run of Lanyard's.
     pub(super) harness: &'static str,
-    pub(super) hooked: bool,
+    pub(super) hooked: Hooked,
+    /// A command of its own that asks no model, for an agent that does not list those of its user.
+    pub(super) built_in: Option<&'static str>,
     /// Whether the first words of an answer are seen before the last.
     pub(super) partial: bool,
     pub(super) asks: Asks,
@@ -44,6 +46,17 @@ pub(super) enum Asks {
     Refuses,
 }
 
+/// What an agent's hooks do for words in a run of Lanyard's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hooked {
+    /// They carry them.
+    Yes,
+    /// The agent takes words by itself, which is quicker.
+    Steers,
+    /// It does not run them there.
+    No,
+}
+
 /// What of an agent's subagents can be seen.
 pub(super) enum Family {
     /// Each is a session of its own. The steps make the model spawn one for the script `child`.
@@ -61,7 +74,8 @@ impl Case {
             shell: bash,
             edit: opencode_edit,
             harness: "opencode",
-            hooked: true,
+            hooked: Hooked::Steers,
+            built_in: None,
             partial: true,
             asks: Asks::Yes,
             tells_output: true,
@@ -74,7 +88,14 @@ impl Case {
 
     pub(super) fn opencode_acp() -> Case {
         let family = Family::Hidden(vec![task()]);
-        Case { name: "opencode acp", make: agents::opencode_acp, steers: false, family, ..Case::opencode() }
+        Case {
+            name: "opencode acp",
+            make: agents::opencode_acp,
+            steers: false,
+            hooked: Hooked::Yes,
+            family,
+            ..Case::opencode()
+        }
     }
 
     pub(super) fn codex() -> Case {
@@ -85,7 +106,8 @@ impl Case {
             shell: exec_command,
             edit: codex_patch,
             harness: "codex",
-            hooked: false,
+            hooked: Hooked::Steers,
+            built_in: None,
             partial: true,
             asks: Asks::Yes,
             tells_output: true,
@@ -104,13 +126,22 @@ impl Case {
     pub(super) fn codex_acp() -> Case {
         let family = Family::Hidden(spawn());
         let (package, name) = ("codex_acp", "codex-acp");
-        Case { package, name, make: agents::codex_acp, steers: false, family, ..Case::codex() }
+        Case {
+            package,
+            name,
+            make: agents::codex_acp,
+            steers: false,
+            hooked: Hooked::No,
+            built_in: Some("status"),
+            family,
+            ..Case::codex()
+        }
     }
 
     pub(super) fn codex_exec() -> Case {
         let (name, make, asks) =
             ("codex exec", agents::codex_exec as fn(&Path, &Model, Rights) -> Agent, Asks::Refuses);
-        Case { name, make, asks, steers: false, partial: false, ..Case::codex() }
+        Case { name, make, asks, steers: false, hooked: Hooked::No, partial: false, ..Case::codex() }
     }
 
     pub(super) fn claude() -> Case {
@@ -121,7 +152,8 @@ impl Case {
             shell: claude_bash,
             edit: claude_edit,
             harness: "claude",
-            hooked: true,
+            hooked: Hooked::Yes,
+            built_in: None,
             partial: false,
             asks: Asks::Refuses,
             tells_output: true,
@@ -135,7 +167,15 @@ impl Case {
     /// As `lanyard init` writes it.
     pub(super) fn claude_entry() -> Case {
         let (name, asks) = ("claude, entry of init", Asks::Yes);
-        Case { name, make: agents::claude_entry, asks, steers: true, partial: true, ..Case::claude() }
+        Case {
+            name,
+            make: agents::claude_entry,
+            asks,
+            steers: true,
+            hooked: Hooked::Steers,
+            partial: true,
+            ..Case::claude()
+        }
     }
 
     /// Run once per turn, with answers to its questions.
@@ -168,7 +208,8 @@ impl Case {
             shell: |command, _| Step::tool("run_shell_command", json!({ "command": command })),
             edit: gemini_edit,
             harness: "gemini",
-            hooked: false,
+            hooked: Hooked::No,
+            built_in: Some("about"),
             partial: true,
             asks: Asks::Yes,
             tells_output: false,
