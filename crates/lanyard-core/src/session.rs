@@ -125,8 +125,8 @@ pub use review::{
     ReviewEvent, SENT_MAX, SPAN_LINES_MAX, VIEWED_MAX, ViewedFile, locate,
 };
 pub use run::{
-    AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run, RunEnd, RunEvent,
-    RunPhase, RunReady,
+    ActivityMark, AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run,
+    RunEnd, RunEvent, RunPhase, RunReady, TerminalActivity,
 };
 pub use sandbox::{
     AllowedHost, Containment, HeldBound, NetworkReach, SandboxLevel, SandboxMechanism, SandboxRule,

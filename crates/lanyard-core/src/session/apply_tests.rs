@@ -36,7 +36,7 @@ use crate::session::testing::{
 use crate::session::{
     AgentChoice, AgentOffer, ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus,
     OfferItem, OfferMenu, OfferedCommand, Policy, ResumeWay, RunEnd, RunEvent, RunReady, Session,
-    SessionView, Signal, State, StateName, Status, StopLevel, replay, view,
+    SessionView, Signal, State, StateName, Status, StopLevel, TerminalActivity, replay, view,
 };
 
 /// S0-24, S1-B08: a log that was damaged is found out, never believed and never a crash.
@@ -1500,6 +1500,7 @@ fn number(event: &Event) -> usize {
             RunEvent::ToolsMissing { .. } => 73,
             RunEvent::Offered(_) => 87,
             RunEvent::InForce(_) => 88,
+            RunEvent::Activity { .. } => 89,
         },
         Event::Gate(event) => match event {
             GateEvent::Opened { .. } => 45,
@@ -1833,6 +1834,7 @@ fn run_samples() -> Vec<Event> {
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),
         RunEvent::Wanted { ways: vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble] }.into(),
         RunEvent::ToolsMissing { run: run_id(1), servers: vec!["lanyard".into()] }.into(),
+        RunEvent::Activity { run: run_id(1), activity: TerminalActivity::Rang, watched: true }.into(),
         RunEvent::Offered(Box::new(offer_sample())).into(),
         RunEvent::InForce(chosen()).into(),
     ]

@@ -9,7 +9,7 @@ use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::limit::put_back;
 use crate::session::observe::{in_flight, interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::{ActiveTurn, Session};
-use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
+use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady, TerminalActivity};
 use crate::session::sandbox::Containment;
 use crate::session::signal::Signal;
 use crate::session::state::InterruptCause;
@@ -100,6 +100,20 @@ pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -
         Some(held) if held.missing_tools == servers => Vec::new(),
         Some(_) => vec![RunEvent::ToolsMissing { run, servers }.into()],
         None => unexpected(session, &Signal::ToolsMissing { run, servers }),
+    }
+}
+
+/// A program on a terminal does something else than before.
+pub(super) fn terminal_activity(
+    session: &Session,
+    run: RunId,
+    activity: TerminalActivity,
+    watched: bool,
+) -> Vec<Event> {
+    match current(session, run) {
+        Some(held) if held.activity.is_some_and(|mark| mark.activity == activity) => Vec::new(),
+        Some(_) => vec![RunEvent::Activity { run, activity, watched }.into()],
+        None => unexpected(session, &Signal::TerminalActivity { run, activity, watched }),
     }
 }
 

@@ -91,6 +91,7 @@ impl Signal {
             | Self::RunStarted { .. }
             | Self::RunReady(_)
             | Self::RunAdopted { .. }
+            | Self::TerminalActivity { .. }
             | Self::RunEnded { .. }
             | Self::EndBlocked { .. }
             | Self::TurnLimited(_)

@@ -33,7 +33,7 @@ use crate::session::testing::{
 use crate::session::{
     AgentChoice, AgentInfo, AgentOffer, Command, GateKind, GateOption, Limit, LimitKind, LimitRules,
     LimitSeen, Lineage, NewSession, OfferItem, OfferMenu, OptionKind, Question, Refusal, ResumeWay, Run,
-    RunEnd, RunEvent, RunReady, Session, Signal, StateName, create, link, replay,
+    RunEnd, RunEvent, RunReady, Session, Signal, StateName, TerminalActivity, create, link, replay,
 };
 use crate::text::NAME_CHARS_MAX;
 use crate::time::Timestamp;
@@ -822,6 +822,10 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),
         1 => (run(), vec(text.clone(), 0..3)).prop_map(|(run, servers)| Signal::ToolsMissing { run, servers }),
+        1 => (run(), any::<bool>(), any::<bool>()).prop_map(|(run, rang, watched)| {
+            let activity = if rang { TerminalActivity::Rang } else { TerminalActivity::Working };
+            Signal::TerminalActivity { run, activity, watched }
+        }),
         1 => any::<u8>().prop_map(|n| Signal::InForce(chosen(n.into()))),
         1 => vec(text.clone(), 0..4).prop_map(|ids| Signal::Offered(Box::new(offer_of(&ids)))),
         3 => (run(), how, cause, reason).prop_map(|(run, how, cause, reason)| {

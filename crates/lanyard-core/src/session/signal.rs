@@ -11,7 +11,7 @@ use crate::session::gate::Question;
 use crate::session::limit::LimitSeen;
 use crate::session::part::PromptPart;
 use crate::session::record::is_default;
-use crate::session::run::{Receipt, RunEnd, RunReady};
+use crate::session::run::{Receipt, RunEnd, RunReady, TerminalActivity};
 use crate::session::sandbox::Containment;
 use crate::session::state::InterruptCause;
 use crate::time::Timestamp;
@@ -166,6 +166,13 @@ pub enum Signal {
     RunAdopted {
         run: RunId,
     },
+    /// A program on a terminal began to write, or came to rest.
+    TerminalActivity {
+        run: RunId,
+        activity: TerminalActivity,
+        #[serde(default)]
+        watched: bool,
+    },
     /// The agent has not reached these MCP servers, although they were offered to it.
     ToolsMissing {
         run: RunId,
@@ -259,6 +266,7 @@ impl Signal {
             Self::RunStarted { .. } => "run_started",
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
+            Self::TerminalActivity { .. } => "terminal_activity",
             Self::ToolsMissing { .. } => "tools_missing",
             Self::Offered(_) => "offered",
             Self::InForce(_) => "in_force",

@@ -11,7 +11,7 @@ use crate::session::run::{
     AgentInfo, Attempt, Capabilities, EndedProcess, Receipt, RunEnd, RunEvent, RunReady,
 };
 use crate::session::state::InterruptCause;
-use crate::session::{AgentChoice, AgentOffer, Command, OfferItem, OfferMenu, Signal};
+use crate::session::{AgentChoice, AgentOffer, Command, OfferItem, OfferMenu, Signal, TerminalActivity};
 
 pub(in crate::session) fn run_id(number: u128) -> RunId {
     RunId::from_u128(number)
@@ -154,6 +154,10 @@ pub(in crate::session) fn offered(models: &[&str]) -> Input {
 
 pub(in crate::session) fn in_force(model: &str) -> Input {
     Signal::InForce(AgentChoice { model: Some(model.into()), ..AgentChoice::default() }).into()
+}
+
+pub(in crate::session) fn activity(run: u128, activity: TerminalActivity) -> Input {
+    Signal::TerminalActivity { run: run_id(run), activity, watched: false }.into()
 }
 
 pub(in crate::session) fn tools_missing(run: u128, servers: &[&str]) -> Input {
