@@ -34,7 +34,7 @@ pub use attachment::AttachmentId;
 pub use backoff::Backoff;
 pub use flow::Flow;
 pub use id::{
-    CommentId, ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId,
+    CommentId, ComparisonId, ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId,
     PlanId, RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use log::{FollowedKind, Impossible, LogEntry, Record};

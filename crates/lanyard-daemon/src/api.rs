@@ -4,9 +4,11 @@ mod agents;
 mod attach;
 mod attachments;
 mod audit;
+mod branches;
 mod bulk;
 mod calls;
 mod choices;
+mod comparisons;
 mod context;
 mod diff;
 mod directory;
@@ -36,6 +38,7 @@ mod right;
 mod routes;
 mod search;
 mod sessions;
+mod shares;
 mod sign_in;
 mod snapshots;
 mod stops;
@@ -82,6 +85,8 @@ use lanyard_base::live_config::LiveConfig;
 pub use attach::OwnRouter;
 #[cfg(test)]
 pub(crate) use attachments::AttachmentRefusal;
+#[cfg(test)]
+pub(crate) use branches::BranchRefusal;
 pub use front::Front;
 pub use mutations::{Recorded, Underway};
 pub use openapi::document;

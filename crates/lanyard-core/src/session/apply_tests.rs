@@ -1392,7 +1392,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 89;
+const EVENTS: usize = 92;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1418,6 +1418,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Resumed { .. } => 77,
             ChangeEvent::Imported(_) => 78,
             ChangeEvent::ChoiceSet { .. } => 86,
+            ChangeEvent::Renamed { .. } => 89,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1448,6 +1449,8 @@ fn number(event: &Event) -> usize {
             ContextEvent::Snapshot { .. } => 36,
             ContextEvent::SnapshotSkipped { .. } => 37,
             ContextEvent::RolledBack { .. } => 71,
+            ContextEvent::BranchMerged { .. } => 90,
+            ContextEvent::BranchDiscarded { .. } => 91,
         },
         Event::Control(event) => match event {
             ControlEvent::StopRequested { .. } => 23,
@@ -1551,6 +1554,7 @@ fn created() -> Event {
         worker: Some(crate::WorkerId::from_u128(6)),
         parent: Some(session_id(2)),
         forked_from: Some(Fork { session: session_id(3), seq: 7 }),
+        comparison: None,
         aliases: vec!["x".into()],
         anchors: vec!["a".into()],
         governance_level: Some("strict".into()),
@@ -1582,6 +1586,7 @@ fn change_samples() -> Vec<Event> {
             .into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
         ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
+        ChangeEvent::Renamed { title: "t".into() }.into(),
         imported(),
         ChangeEvent::PlanJoined { plan: "p".into() }.into(),
         ChangeEvent::Seen { seq: 1 }.into(),
@@ -1866,6 +1871,8 @@ fn gate_samples() -> Vec<Event> {
             removed: 0,
         }
         .into(),
+        ContextEvent::BranchMerged { branch: "b".into(), commit: "0a".into(), into: "main".into() }.into(),
+        ContextEvent::BranchDiscarded { branch: "b".into(), reference: "refs/x".into() }.into(),
     ]
 }
 

@@ -244,6 +244,26 @@ pub(super) fn gate_withdrawn(session: &Session, request: &str, why: &str) -> Vec
     gate.map(|gate| GateEvent::Withdrawn { gate: gate.id, why: short(why) }.into()).into_iter().collect()
 }
 
+/// What became of the session's branch, also after its end.
+pub(super) fn branch(session: &Session, signal: &Signal) -> Vec<Event> {
+    if session.deleted {
+        return Vec::new();
+    }
+    if let Signal::BranchMerged { branch, commit, into } = signal {
+        let (branch, commit, into) = (short(branch), short(commit), short(into));
+        return vec![ContextEvent::BranchMerged { branch, commit, into }.into()];
+    }
+    // Discarded again after a crash, it is told once.
+    let held = session.tree.as_ref().is_some_and(|tree| !tree.removed);
+    if let Signal::BranchDiscarded { branch, reference } = signal
+        && held
+    {
+        let (branch, reference) = (short(branch), short(reference));
+        return vec![ContextEvent::BranchDiscarded { branch, reference }.into()];
+    }
+    Vec::new()
+}
+
 /// Taken also for a session that has just ended: a stop is worth a place to come back to.
 pub(super) fn snapshot(session: &Session, signal: &Signal) -> Vec<Event> {
     if session.deleted {

@@ -99,6 +99,8 @@ impl Signal {
             | Self::SnapshotTaken { .. }
             | Self::SnapshotSkipped { .. }
             | Self::RolledBack { .. }
+            | Self::BranchMerged { .. }
+            | Self::BranchDiscarded { .. }
             | Self::ToolsMissing { .. }
             | Self::Offered(_)
             | Self::InForce(_)

@@ -733,6 +733,7 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         }),
         1 => any::<u8>().prop_map(|n| Command::Choose { choice: chosen(n.into()) }),
         1 => Just(Command::Checkpoint),
+        1 => text.clone().prop_map(|title| Command::Rename { title }),
         4 => review_command(text).prop_map(Command::Review),
         2 => (0..40_u64).prop_map(|seq| Command::See { by: ann(), seq }),
         1 => Just(Command::Archive),
@@ -835,6 +836,10 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             Signal::SnapshotTaken { name, commit, reason: SnapshotReason::TurnStart, files_changed }
         }),
         1 => (text.clone(), text.clone()).prop_map(|(code, why)| Signal::SnapshotSkipped { code, why }),
+        1 => text.clone().prop_map(|branch| {
+            Signal::BranchMerged { branch, commit: "9fceb02".into(), into: "main".into() }
+        }),
+        1 => text.clone().prop_map(|branch| Signal::BranchDiscarded { branch, reference: "refs/x".into() }),
         1 => vec(entry, 0..4).prop_map(|entries| Signal::Planned { entries }),
         1 => text.clone().prop_map(|path| Signal::FileChanged { path, added: None, removed: Some(1) }),
     ];

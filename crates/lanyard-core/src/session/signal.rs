@@ -217,6 +217,17 @@ pub enum Signal {
         added: u32,
         removed: u32,
     },
+    /// The session's branch was merged.
+    BranchMerged {
+        branch: String,
+        commit: String,
+        into: String,
+    },
+    /// The session's worktree and branch were removed; `reference` has what they held.
+    BranchDiscarded {
+        branch: String,
+        reference: String,
+    },
     /// The agent's work has ended: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
@@ -268,6 +279,8 @@ impl Signal {
             Self::SnapshotTaken { .. } => "snapshot_taken",
             Self::SnapshotSkipped { .. } => "snapshot_skipped",
             Self::RolledBack { .. } => "rolled_back",
+            Self::BranchMerged { .. } => "branch_merged",
+            Self::BranchDiscarded { .. } => "branch_discarded",
             Self::WorkEnded { .. } => "work_ended",
             Self::DaemonRestarted => "daemon_restarted",
             Self::Quiet { .. } => "quiet",

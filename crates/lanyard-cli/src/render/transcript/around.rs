@@ -66,6 +66,12 @@ pub(super) fn context(event: &ContextEvent) -> Option<String> {
         }
         ContextEvent::SnapshotSkipped { why, .. } => Some(format!("no checkpoint: {}", one_line(why))),
         ContextEvent::RolledBack { to, .. } => Some(format!("workspace rolled back to {}", one_line(to))),
+        ContextEvent::BranchMerged { branch, into, .. } => {
+            Some(format!("branch {} merged into {}", one_line(branch), one_line(into)))
+        }
+        ContextEvent::BranchDiscarded { branch, reference } => {
+            Some(format!("branch {} discarded, kept under {}", one_line(branch), one_line(reference)))
+        }
         ContextEvent::ErrorSeen { text: Some(text), .. } => Some(format!("error: {}", one_line(text))),
         ContextEvent::Stalled { repeats, .. } => Some(format!("stalled: the same {repeats} times")),
         ContextEvent::AnchorsSet { .. }
@@ -114,6 +120,7 @@ pub(super) fn change(event: &ChangeEvent) -> Option<String> {
         }
         ChangeEvent::ChoiceSet { choice } => Some(format!("chosen: {}", choice_words(choice))),
         ChangeEvent::Imported(import) => Some(format!("imported {}", imported(import))),
+        ChangeEvent::Renamed { title } => Some(format!("renamed to {}", one_line(title))),
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }

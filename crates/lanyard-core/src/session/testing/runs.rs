@@ -217,6 +217,16 @@ pub(in crate::session) fn rolled_back() -> Input {
     Signal::RolledBack { from, to, changed: 2, added: 1, removed: 0 }.into()
 }
 
+pub(in crate::session) fn branch_merged() -> Input {
+    let (branch, commit, into) = ("lanyard/fix".into(), "9fceb02".into(), "main".into());
+    Signal::BranchMerged { branch, commit, into }.into()
+}
+
+pub(in crate::session) fn branch_discarded() -> Input {
+    let (branch, reference) = ("lanyard/fix".into(), "refs/lanyard/discarded/x/1".into());
+    Signal::BranchDiscarded { branch, reference }.into()
+}
+
 pub(in crate::session) fn snapshot_skipped(code: &str) -> Input {
     Signal::SnapshotSkipped { code: code.into(), why: "the workspace cannot be kept".into() }.into()
 }

@@ -4,4 +4,6 @@ export const DIALOGS = {
   migrate: () => import('./MigrateDialog.svelte'),
   rollback: () => import('./RollbackDialog.svelte'),
   resume: () => import('./ResumeDialog.svelte'),
+  rename: () => import('./RenameDialog.svelte'),
+  share: () => import('./ShareDialog.svelte'),
 }
