@@ -100,6 +100,7 @@ impl Signal {
             | Self::SnapshotSkipped { .. }
             | Self::RolledBack { .. }
             | Self::ToolsMissing { .. }
+            | Self::BoundMet { .. }
             | Self::Offered(_)
             | Self::InForce(_)
             | Self::DaemonRestarted

@@ -3,8 +3,8 @@
 
 use crate::session::Compliance;
 use crate::session::testing::{
-    START_MS, ann, begins, calls_in_flight, claim, comment_id, complies, draft, edit, ends, inbox, note_id,
-    notify, order, promote, release, see, send, turn_delivered, view, withdraw_turn,
+    START_MS, ann, begins, bound_met, calls_in_flight, claim, comment_id, complies, draft, edit, ends, inbox,
+    note_id, notify, order, promote, release, see, send, turn_delivered, view, withdraw_turn,
 };
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
@@ -266,6 +266,7 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("run_ready", run_ready(1)),
                 ("run_adopted", run_adopted(1)),
                 ("tools_missing", tools_missing(1, &["lanyard"])),
+                ("bound_met", bound_met(1, 1)),
                 ("offered", offered(&["opus"])),
                 ("in_force", in_force("opus")),
                 ("run_ended", run_ended(1, InterruptCause::Crash)),
@@ -505,6 +506,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::TurnLimited(_) => 35,
         Signal::Offered(_) => 36,
         Signal::InForce(_) => 37,
+        Signal::BoundMet { .. } => 38,
     })
 }
 
