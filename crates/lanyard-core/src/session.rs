@@ -5,6 +5,7 @@ mod apply_control;
 mod apply_inbox;
 mod apply_run;
 mod attention;
+mod bounds;
 mod calls;
 mod carrier;
 mod choice;
@@ -72,6 +73,7 @@ mod testing;
 
 pub use apply::{ApplyError, replay};
 pub use attention::{Attention, Pending};
+pub use bounds::{BoundHolder, BoundedResource, BoundsMode, HeldBound, ResourceBounds, bound_met_in_words};
 pub use calls::{
     Call, CallerProof, Channel, Compliance, Directive, IN_FLIGHT_AFTER_MS, Lead, Passage, Returned, Told,
     spawns_subagents,
@@ -123,9 +125,7 @@ pub use run::{
     AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run, RunEnd, RunEvent,
     RunPhase, RunReady,
 };
-pub use sandbox::{
-    AllowedHost, Containment, HeldBound, NetworkReach, SandboxLevel, SandboxMechanism, SandboxRule,
-};
+pub use sandbox::{AllowedHost, Containment, NetworkReach, SandboxLevel, SandboxMechanism, SandboxRule};
 pub use signal::Signal;
 pub use stall::{Stall, StallKind};
 pub use state::{InterruptCause, Lifecycle, State, StateName, Status};

@@ -217,6 +217,7 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
         Refusal::SandboxHost { host: "a b".into() },
+        Refusal::BoundTooSmall { setting: "memory_mib", min: 16 },
         Refusal::WindowSize { cols: 0, rows: 24 },
         Refusal::TerminalCommand,
         Refusal::TerminalTurns,

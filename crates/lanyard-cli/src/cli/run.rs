@@ -116,6 +116,7 @@ impl RunArgs {
             memory: self.memory.ask(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             ..NewSession::default()
         };
         let made = create(context, &mut client, Some("session"), &new).await?;
@@ -162,6 +163,7 @@ impl RunArgs {
             memory: self.memory.ask(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             terminal: Some(program),
             ..NewSession::default()
         };

@@ -368,6 +368,9 @@ fn run(event: &RunEvent) -> String {
         RunEvent::Adopted { .. } => "the same process goes on, continuity exact".to_owned(),
         RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => "all are reached".to_owned(),
         RunEvent::ToolsMissing { servers, .. } => format!("not reached: {}", one_line(&servers.join(", "))),
+        RunEvent::BoundMet { what, limit, times, .. } => {
+            format!("{} {}, {times} in all", what.in_words(), one_line(limit))
+        }
         RunEvent::Ended { how, reason, receipt, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),

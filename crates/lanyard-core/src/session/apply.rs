@@ -658,6 +658,7 @@ fn is_activity(event: &Event) -> bool {
             RunEvent::Adopted { .. }
                 | RunEvent::Ended { .. }
                 | RunEvent::ToolsMissing { .. }
+                | RunEvent::BoundMet { .. }
                 | RunEvent::Offered(_)
                 | RunEvent::InForce(_)
         )

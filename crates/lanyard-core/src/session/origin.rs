@@ -102,6 +102,7 @@ impl Signal {
             | Self::BranchMerged { .. }
             | Self::BranchDiscarded { .. }
             | Self::ToolsMissing { .. }
+            | Self::BoundMet { .. }
             | Self::Offered(_)
             | Self::InForce(_)
             | Self::DaemonRestarted

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::id::{GateId, RunId, SessionId, WorkerId};
 use crate::memory::MemoryAsk;
 use crate::policy::{Limits, MemoryMode, Overlong, Rules};
+use crate::session::bounds::BoundedResource;
 use crate::session::event::{
     Ending, Envelope, Event, InboxEvent, PlanEntry, PlanEntryState, Role, SnapshotReason, TurnOutcome,
 };
@@ -823,6 +824,11 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),
         1 => (run(), vec(text.clone(), 0..3)).prop_map(|(run, servers)| Signal::ToolsMissing { run, servers }),
+        1 => (run(), 0..4_u64).prop_map(|(run, times)| Signal::BoundMet {
+            run,
+            what: BoundedResource::Processes,
+            times,
+        }),
         1 => any::<u8>().prop_map(|n| Signal::InForce(chosen(n.into()))),
         1 => vec(text.clone(), 0..4).prop_map(|ids| Signal::Offered(Box::new(offer_of(&ids)))),
         3 => (run(), how, cause, reason).prop_map(|(run, how, cause, reason)| {

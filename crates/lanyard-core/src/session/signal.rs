@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
+use crate::session::bounds::BoundedResource;
 use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
@@ -172,6 +173,12 @@ pub enum Signal {
         #[serde(default)]
         servers: Vec<String>,
     },
+    /// The run reached a bound on its resources, so many times in all.
+    BoundMet {
+        run: RunId,
+        what: BoundedResource,
+        times: u64,
+    },
     /// What the agent offers to choose.
     Offered(Box<AgentOffer>),
     /// The model, mode and effort in force.
@@ -271,6 +278,7 @@ impl Signal {
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
             Self::ToolsMissing { .. } => "tools_missing",
+            Self::BoundMet { .. } => "bound_met",
             Self::Offered(_) => "offered",
             Self::InForce(_) => "in_force",
             Self::RunEnded { .. } => "run_ended",

@@ -3,8 +3,8 @@
 
 use crate::session::Compliance;
 use crate::session::testing::{
-    START_MS, ann, begins, calls_in_flight, claim, comment_id, complies, draft, edit, ends, inbox, note_id,
-    notify, order, promote, release, see, send, turn_delivered, view, withdraw_turn,
+    START_MS, ann, begins, bound_met, calls_in_flight, claim, comment_id, complies, draft, edit, ends, inbox,
+    note_id, notify, order, promote, release, see, send, turn_delivered, view, withdraw_turn,
 };
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
@@ -267,6 +267,7 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("run_ready", run_ready(1)),
                 ("run_adopted", run_adopted(1)),
                 ("tools_missing", tools_missing(1, &["lanyard"])),
+                ("bound_met", bound_met(1, 1)),
                 ("offered", offered(&["opus"])),
                 ("in_force", in_force("opus")),
                 ("run_ended", run_ended(1, InterruptCause::Crash)),
@@ -431,7 +432,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..25).collect());
-    assert_eq!(numbers(signal_number), (0..40).collect());
+    assert_eq!(numbers(signal_number), (0..41).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -512,6 +513,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::InForce(_) => 37,
         Signal::BranchMerged { .. } => 38,
         Signal::BranchDiscarded { .. } => 39,
+        Signal::BoundMet { .. } => 40,
     })
 }
 

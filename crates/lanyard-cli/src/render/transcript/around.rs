@@ -2,7 +2,7 @@
 
 use lanyard_core::session::{
     ChangeEvent, ContextEvent, ControlEvent, InboxEvent, Pen, ReleaseReason, ReviewEvent, RunEnd, RunEvent,
-    WriterEvent,
+    WriterEvent, bound_met_in_words,
 };
 
 use crate::render::event::{imported, stop_level};
@@ -30,6 +30,7 @@ pub(super) fn run(event: &RunEvent) -> Option<String> {
         RunEvent::ToolsMissing { servers, .. } => {
             format!("the agent works without MCP servers it was offered: {}", one_line(&servers.join(", ")))
         }
+        RunEvent::BoundMet { what, limit, times, .. } => bound_met_in_words(*what, &one_line(limit), *times),
         RunEvent::Ended { how, reason, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),
