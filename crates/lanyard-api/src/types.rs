@@ -32,7 +32,7 @@ mod worktrees;
 mod writer;
 
 use lanyard_core::journal::{Damage, Row};
-use lanyard_core::session::{AgentOffer, OperatorState, SessionView, StateName};
+use lanyard_core::session::{AgentLack, AgentOffer, OperatorState, SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -201,6 +201,9 @@ pub struct SessionDetail {
     /// What its agent offers to choose; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<AgentOffer>,
+    /// What cannot be asked of its agent, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<AgentLack>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<Damage>,
 }

@@ -24,6 +24,7 @@ mod halt;
 mod inbox;
 mod intercept;
 mod intervention;
+mod lack;
 mod limit;
 mod message;
 mod observe;
@@ -99,6 +100,10 @@ pub use halt::{held, starts_run, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{DEADLINE_PASSED, call_begins, call_ends, call_passed, next_due};
 pub use intervention::{Intervention, may_converse};
+pub use lack::{
+    AgentAbility, AgentLack, AgentTraits, SubagentTraits, lack_of, lacks, lacks_of_agent,
+    lacks_of_capabilities, unstoppable,
+};
 pub use limit::{
     AskReason, Limit, LimitHold, LimitKind, LimitRules, LimitSeen, LimitWait, TurnLeg, Waited, hold,
 };

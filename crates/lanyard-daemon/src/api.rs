@@ -19,6 +19,7 @@ mod guard;
 mod histories;
 mod ids;
 mod journal;
+mod lacks;
 mod mailbox;
 mod mcp;
 mod memory;
