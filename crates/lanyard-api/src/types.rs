@@ -11,6 +11,7 @@ mod families;
 mod flows;
 mod glance;
 mod histories;
+mod insight;
 mod mcp;
 mod memory;
 mod named;
@@ -61,6 +62,10 @@ pub use flows::{
 };
 pub use glance::{Glance, GlanceCall, HourlyCost};
 pub use histories::{HistoryEntry, HistoryPage, HistoryProblem, ImportReceipt, NewImport};
+pub use insight::{
+    AgentBudget, BudgetReport, BudgetStage, BudgetView, HealthAlert, HealthHistory, HealthStep, InsightDay,
+    InsightPart, InsightReport, InsightRow,
+};
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use memory::{
     Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,

@@ -46,6 +46,7 @@ mod id;
 mod import;
 mod inbox;
 mod init;
+mod insight;
 mod instructions;
 mod link;
 mod log;
@@ -194,6 +195,7 @@ enum Look {
     Logs(logs::Logs),
     Turns(turns::TurnsArgs),
     Search(search::SearchArgs),
+    Insight(insight::InsightArgs),
     Audit(audit::AuditArgs),
     Notifications(notifications::NotificationsArgs),
 }
@@ -430,6 +432,7 @@ impl Look {
             Self::Logs(logs) => logs.run(context).await,
             Self::Turns(turns) => turns.run(context).await,
             Self::Search(search) => search.run(context).await,
+            Self::Insight(insight) => insight.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
             Self::Notifications(notifications) => notifications.run(context).await,
         }

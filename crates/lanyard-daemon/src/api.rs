@@ -14,8 +14,10 @@ mod flows;
 mod front;
 mod gates;
 mod guard;
+mod health;
 mod histories;
 mod ids;
+mod insight;
 mod journal;
 mod mailbox;
 mod mcp;
@@ -59,6 +61,7 @@ use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
 use crate::auth::TokenBook;
+use crate::budgets::BudgetTeller;
 use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
 use crate::engine::Engine;
@@ -127,6 +130,8 @@ pub struct App {
     /// What is counted of continuity.
     pub continuity: Arc<ContinuityCounter>,
     pub notifications: NotificationHandle,
+    /// What people are told of budgets.
+    pub(crate) budgets: Arc<BudgetTeller>,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<TokenBook>,

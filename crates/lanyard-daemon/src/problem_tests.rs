@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use expect_test::expect_file;
+use lanyard_core::budget::{BudgetLine, BudgetScope, Dollars};
 use lanyard_core::flow::plan::PlanFault;
 use lanyard_core::flow::{Choice, FlowRefusal, FlowState};
 use lanyard_core::journal::Damage;
@@ -226,6 +227,12 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
+        Refusal::BudgetSpent(BudgetLine {
+            scope: BudgetScope::Day,
+            limit: Dollars::from_micros(5_000_000),
+            spent: Dollars::from_micros(5_120_000),
+        }),
+        Refusal::ForceForbidden,
         Refusal::RootOnly { level: 2, root: session(1) },
     ]
 }

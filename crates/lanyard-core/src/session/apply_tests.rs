@@ -1638,6 +1638,7 @@ fn inbox_samples() -> Vec<Event> {
             note,
             memory: Some(MemoryAsk { mode: Some(MemoryMode::Off), ..MemoryAsk::default() }),
             choice: chosen(),
+            forced: true,
         }
         .into(),
         InboxEvent::Edited {
@@ -1696,6 +1697,7 @@ fn started_sample() -> Event {
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
         choice: chosen(),
+        forced: true,
     }
     .into()
 }

@@ -40,8 +40,18 @@ pub(super) async fn send(
     change: Change<NewTurn>,
 ) -> Answer {
     not_rolling_back(&app, target.0)?;
-    let NewTurn { prompt, parts, client_turn_id, delivery, again, writer_epoch, memory, choice, resume } =
-        change.body;
+    let NewTurn {
+        prompt,
+        parts,
+        client_turn_id,
+        delivery,
+        again,
+        writer_epoch,
+        memory,
+        choice,
+        resume,
+        forced,
+    } = change.body;
     let session = load(&app, target.0).await?.session;
     if resume { can_be_run(&app, &session) } else { can_take_turn(&app, &session) }?;
     not_open_elsewhere(&app, &session, resume).await?;
@@ -72,6 +82,7 @@ pub(super) async fn send(
         choice,
         take_over: resume,
         review: None,
+        forced,
     };
     let epoch = writer_epoch.or(epoch);
     let intervention = app.config.now().config.intervention.of(&change.actor);

@@ -3,5 +3,6 @@ export const DIALOGS = {
   fork: () => import('./ForkDialog.svelte'),
   migrate: () => import('./MigrateDialog.svelte'),
   rollback: () => import('./RollbackDialog.svelte'),
+  waterfall: () => import('../waterfall/WaterfallDialog.svelte'),
   resume: () => import('./ResumeDialog.svelte'),
 }
