@@ -96,7 +96,7 @@ pub use family::{Lineage, LinkEvents, NewSession, NewWorktree, create, fork, inh
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use governance::{FirstTool, Governance, GovernanceView, Language};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
-pub use halt::{held, starts_run, starts_work};
+pub use halt::{held, queues_turn, starts_run, starts_turn, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{DEADLINE_PASSED, call_begins, call_ends, call_passed, next_due};
 pub use intervention::{Intervention, may_converse};

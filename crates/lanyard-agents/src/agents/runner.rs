@@ -145,6 +145,8 @@ struct Turn {
     warned: bool,
     tool_calls: u64,
     tokens: u64,
+    /// Reported cost, in millionths of a dollar, that of its subagents included.
+    cost: u64,
     /// Where in the output it began.
     from: u64,
     cancel: Option<Cancel>,

@@ -286,11 +286,7 @@ impl CompareKeep {
 }
 
 /// The sessions that would be discarded, a line each.
-async fn losses(
-    client: &mut Client<'_>,
-    view: &ComparisonView,
-    kept: SessionId,
-) -> Result<String, Failure> {
+async fn losses(client: &mut Client<'_>, view: &ComparisonView, kept: SessionId) -> Result<String, Failure> {
     let mut text = String::from("These would be discarded:\n");
     for one in view.sessions.iter().filter(|one| one.session != kept) {
         let what = match standing(one) {

@@ -3,8 +3,8 @@
 use lanyard_api::types::{NameMatches, NamedItem};
 use lanyard_client::names::{A_SESSION, ANY, NameMeaning, WantedName, is_id};
 use lanyard_client::{ApiRequest, SIGN_OF_LIFE_TIMEOUT};
-use lanyard_core::{SessionId, Timestamp};
 use lanyard_core::naming::{MatchedBy, NameKind};
+use lanyard_core::{SessionId, Timestamp};
 
 use super::Client;
 use crate::failure::Failure;

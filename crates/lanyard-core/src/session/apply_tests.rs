@@ -1647,6 +1647,7 @@ fn inbox_samples() -> Vec<Event> {
             note,
             memory: Some(MemoryAsk { mode: Some(MemoryMode::Off), ..MemoryAsk::default() }),
             choice: chosen(),
+            forced: true,
         }
         .into(),
         InboxEvent::Edited {
@@ -1705,6 +1706,7 @@ fn started_sample() -> Event {
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
         choice: chosen(),
+        forced: true,
     }
     .into()
 }

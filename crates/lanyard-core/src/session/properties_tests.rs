@@ -1014,7 +1014,7 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
         6 => (turn(), note(), delivery(), "[a-c]{0,3}", any_parts()).prop_map(|(turn, note, delivery, prompt, parts)| {
             let (client_turn_id, memory, take_over) = (None, None, false);
             let choice = chosen(turn.as_u128());
-            let message = Message { turn, note, client_turn_id, prompt, parts, delivery, memory, choice, take_over, review: None };
+            let message = Message { turn, note, client_turn_id, prompt, parts, delivery, memory, choice, take_over, review: None, forced: false };
             InboxChange::Send(Box::new(message))
         }),
         3 => (turn(), delivery(), vec(0..6_u128, 0..4)).prop_map(|(turn, delivery, comments)| {

@@ -53,8 +53,18 @@ pub(super) async fn deliver(
     change: Change<NewTurn>,
 ) -> Result<Reply, Problem> {
     not_rolling_back(app, id)?;
-    let NewTurn { prompt, parts, client_turn_id, delivery, again, writer_epoch, memory, choice, resume } =
-        change.body;
+    let NewTurn {
+        prompt,
+        parts,
+        client_turn_id,
+        delivery,
+        again,
+        writer_epoch,
+        memory,
+        choice,
+        resume,
+        forced,
+    } = change.body;
     let session = load(app, id).await?.session;
     if resume { can_be_run(app, &session) } else { can_take_turn(app, &session) }?;
     not_open_elsewhere(app, &session, resume).await?;
@@ -88,6 +98,7 @@ pub(super) async fn deliver(
         choice,
         take_over: resume,
         review: None,
+        forced,
     };
     let warnings = lacks::warnings(app, &session, &message).await?;
     let epoch = writer_epoch.or(epoch);

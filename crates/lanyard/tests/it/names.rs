@@ -105,7 +105,9 @@ fn an_unknown_name_is_refused_with_the_nearest_ones() {
     let daemon = Daemon::start(Setup::default());
     let id = ok(&daemon, &["new", "--title", "Fix the login test", "--alias", "fix-login"]);
     ok(&daemon, &["new", "--title", "something else"]);
-    for words in [&["show", "fix-logn"][..], &["show", "login test"], &["notifications", "--session", "fix-logn"]] {
+    for words in
+        [&["show", "fix-logn"][..], &["show", "login test"], &["notifications", "--session", "fix-logn"]]
+    {
         let (problem, seen) = no(&daemon, words);
         assert_eq!(problem["code"], "session_not_found", "{problem}");
         assert!(seen.contains("the nearest:") && seen.contains(end(&id, 6)), "{seen}");

@@ -66,7 +66,7 @@ struct Room {
 fn settings(rules: Rules) -> LiveConfig {
     let helper = AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]);
     let agents = BTreeMap::from([("helper".to_owned(), helper)]);
-    let Rules { staleness, limits, stop, writer, families, health } = rules;
+    let Rules { staleness, limits, stop, writer, families, health, budgets: _ } = rules;
     let config = Config { agents, staleness, limits, stop, writer, families, health, ..Config::default() };
     LiveConfig::new(config, "/nonexistent/lanyard".into())
 }
