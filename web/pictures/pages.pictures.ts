@@ -1,5 +1,6 @@
 // Pictures of the pages, in light and dark, on a laptop and on a phone. `PICTURES` names the folder they go to; without
 // it they are in test-results/pictures, and those of the documentation in docs/pictures are left as they are.
+import { execFileSync } from 'node:child_process'
 import { resolve } from 'node:path'
 
 import type { Page } from '@playwright/test'
@@ -45,12 +46,40 @@ async function twenty(daemon: Daemon): Promise<string> {
   return chat
 }
 
+const PLAN = `# Release 2.0
+
+## [ ] api: Freeze the API
+
+/say! frozen
+
+## [ ] docs: Write the guide
+
+- after: api
+
+/ask-tool bash Publish the guide?
+/say done
+
+## [ ] bench: Measure it
+
+- after: api
+
+/say Measuring.
+/run sleep 600
+
+## [ ] ship: Publish
+
+- after: docs, bench
+
+/say! shipped
+`
+
 async function settled(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
 }
 
-async function both(page: Page, name: string): Promise<void> {
-  for (const [size, viewport] of Object.entries(SIZES)) {
+async function both(page: Page, name: string, sizes: readonly (keyof typeof SIZES)[] = ['laptop', 'phone']): Promise<void> {
+  for (const size of sizes) {
+    const viewport = SIZES[size]
     await page.setViewportSize(viewport)
     for (const colours of ['light', 'dark'] as const) {
       // The documentation has no need of this one.
@@ -66,7 +95,11 @@ async function both(page: Page, name: string): Promise<void> {
   await page.setViewportSize(SIZES.laptop)
 }
 
+test.use({ config: '[daemon]\ndefault_agent = "demo"\n' })
+test.setTimeout(600_000)
+
 test('pictures', async ({ page, daemon }) => {
+  execFileSync('sh', ['-c', 'git init -q -b main . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m first'], { cwd: daemon.workspace })
   await page.setViewportSize(SIZES.laptop)
   const chat = await twenty(daemon)
   await expect(page.locator('[data-gate]').first()).toBeVisible()
@@ -78,4 +111,31 @@ test('pictures', async ({ page, daemon }) => {
   await page.goto(daemon.at('/inbox'))
   await expect(page.locator('[data-gate]').first()).toBeVisible()
   await both(page, 'inbox')
+
+  // The other pages, on a laptop.
+  await page.goto(daemon.at(`/sessions/${chat}?tab=changes`))
+  await expect(page.getByRole('grid').first()).toBeVisible()
+  await both(page, 'changes', ['laptop'])
+  await page.goto(daemon.at(`/sessions/${chat}?tab=details`))
+  await expect(page.getByRole('heading', { name: 'Facts' })).toBeVisible()
+  await both(page, 'details', ['laptop'])
+  const plan = await daemon.api<{ id: string }>('POST', '/plans/import', { markdown: PLAN, workspace: daemon.workspace, start: true })
+  await page.goto(daemon.at(`/plans/${plan.id}`))
+  await expect(page.getByRole('button', { name: /^docs: .*asks/ })).toBeVisible()
+  await both(page, 'plan', ['laptop'])
+  const compared = await daemon.api<{ id: string; sessions: { session: string }[] }>('POST', '/comparisons', {
+    prompt: '/say I try it with a table.\n/edit parse.ts export const parse = (text: string) => text.split(",")\\n\n/say! The tests pass.\n/usage 5200 640 21000\n/cost 9',
+    workspace: daemon.workspace, title: 'Make the parser faster', agents: [{ agent: 'demo' }, { agent: 'demo' }],
+  })
+  await page.goto(daemon.at(`/comparisons/${compared.id}`))
+  await expect(page.getByText('The tests pass.')).toHaveCount(2)
+  await page.getByText('Changes', { exact: true }).click()
+  await expect(page.getByText('parse.ts')).toHaveCount(2)
+  await both(page, 'comparison', ['laptop'])
+  for (const [name, path] of [['plans', '/plans'], ['memory', '/memory'], ['audit', '/audit'], ['agents', '/agents'], ['settings', '/settings'], ['search', '/search?q=tests']] as const) {
+    await page.goto(daemon.at(path))
+    await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+    await expect(page.getByRole('status').filter({ hasText: /…$/ })).toHaveCount(0)
+    await both(page, name, ['laptop'])
+  }
 })
