@@ -207,6 +207,7 @@ impl Config {
     fn check_sandboxes(&self) -> Result<(), String> {
         for (agent, settings) in &self.agents {
             settings.network.check().map_err(|refusal| format!("agents.{agent}.network: {refusal}"))?;
+            settings.bounds.check().map_err(|refusal| format!("agents.{agent}.bounds: {refusal}"))?;
         }
         Ok(())
     }

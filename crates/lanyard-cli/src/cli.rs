@@ -21,6 +21,7 @@ mod checkpoints;
 mod choice;
 mod choice_flags;
 mod compact;
+mod compare;
 mod complete;
 mod completion;
 mod completions;
@@ -67,6 +68,7 @@ mod plan;
 mod printer;
 mod prompt;
 mod reload;
+mod rename;
 mod replay;
 mod reset;
 mod restore;
@@ -83,6 +85,7 @@ mod search;
 mod send;
 mod service;
 mod session_watch;
+mod share;
 mod show;
 #[cfg(test)]
 mod shown;
@@ -186,6 +189,7 @@ enum Look {
     Attach(attach::AttachArgs),
     Top(top::Top),
     Open(open::OpenArgs),
+    Compare(compare::CompareArgs),
     New(new::NewArgs),
     Import(import::ImportArgs),
     Ls(ls::LsArgs),
@@ -247,6 +251,7 @@ enum Arrange {
     Diff(diff::DiffArgs),
     Review(review::ReviewArgs),
     Rollback(rollback::Rollback),
+    Rename(rename::Rename),
     Alias(alias::Alias),
     Archive(archive::Archive),
     Reset(reset::Reset),
@@ -279,6 +284,7 @@ enum Daemon {
     Worktree(worktree::WorktreeArgs),
     Instructions(instructions::Instructions),
     Token(token::Token),
+    Share(share::ShareArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -423,6 +429,7 @@ impl Look {
             Self::Attach(attach) => attach.run(context).await,
             Self::Top(top) => top.run(context).await,
             Self::Open(open) => open.run(context).await,
+            Self::Compare(compare) => compare.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Import(import) => import.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
@@ -489,6 +496,7 @@ impl Arrange {
             Self::Diff(diff) => diff.run(context).await,
             Self::Review(review) => review.run(context).await,
             Self::Rollback(rollback) => rollback.run(context).await,
+            Self::Rename(rename) => rename.run(context).await,
             Self::Alias(alias) => alias.run(context).await,
             Self::Archive(archive) => archive.run(context).await,
             Self::Reset(reset) => reset.run(context).await,
@@ -558,6 +566,7 @@ impl Daemon {
             Self::Worktree(worktree) => block_on(worktree.run(context)),
             Self::Instructions(instructions) => instructions.run(context),
             Self::Token(token) => block_on(token.run(context)),
+            Self::Share(share) => block_on(share.run(context)),
         }
     }
 }

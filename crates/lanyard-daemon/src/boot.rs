@@ -262,8 +262,13 @@ fn tokens(
     engine: &Engine,
     config: &Config,
 ) -> Result<Arc<TokenBook>, BootError> {
-    let tokens = TokenBook::new(operator, &store.tokens()?, engine.live.clone());
-    Ok(Arc::new(tokens.with_operator_streams(config.daemon.operator_streams)))
+    let (stored, mut notes) = (store.tokens()?, auth::read_all(&**store)?);
+    let tokens = TokenBook::new(operator, &[], engine.live.clone())
+        .with_operator_streams(config.daemon.operator_streams);
+    for token in &stored {
+        tokens.add(token, notes.remove(&token.id).unwrap_or_default());
+    }
+    Ok(Arc::new(tokens))
 }
 
 /// Where readers are fed, and secrets taken out of what they get.
@@ -423,6 +428,8 @@ struct AtWork {
     purging: JoinHandle<()>,
     /// Keeps the index of texts up with the log.
     indexing: JoinHandle<()>,
+    /// Ends share links and writes down when tokens were used.
+    noting: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -446,6 +453,7 @@ impl AtWork {
             keeping: tokio::spawn(Keeper::new(app.memories.clone()).run()),
             purging: tokio::spawn(Purger::new(app.storage.clone()).run()),
             indexing: tokio::spawn(indexer::keep_up(app.store.clone(), app.clock.clone())),
+            noting: tokio::spawn(auth::keep_up(app.tokens.clone(), app.store.clone(), app.clock.clone())),
         }
     }
 
@@ -471,6 +479,8 @@ impl AtWork {
         let _ = self.purging.await;
         self.indexing.abort();
         let _ = self.indexing.await;
+        self.noting.abort();
+        let _ = self.noting.await;
         app.mcp.gateway.close().await;
     }
 }

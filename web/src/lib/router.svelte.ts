@@ -14,6 +14,7 @@ const PATTERNS: readonly [string, string][] = [
   ['/compare/:a/:b', 'compare'],
   ['/compare/:a/:b/:c', 'compare'],
   ['/compare/:a/:b/:c/:d', 'compare'],
+  ['/comparisons/:id', 'compare'],
   ['/inbox', 'inbox'],
   ['/gates', 'gates'],
   ['/plans', 'plans'],

@@ -62,11 +62,6 @@ pub(crate) trait Driver: Send + Sync {
     /// Asks the agent to end the turn. It answers with [`Action::Finished`], late or never.
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions);
 
-    /// The harness whose hook alone reaches a subagent, where [`Driver::cancel`] can do nothing for one.
-    fn hook_of_subagents(&self) -> Option<&'static str> {
-        None
-    }
-
     /// Answers a question the agent asked with [`Action::Asked`].
     fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions);
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use lanyard_core::budget::Dollars;
 use lanyard_core::session::{
-    AgentChoice, AgentOffer, ChoiceKind, LimitRules, NetworkReach, OfferMenu, ResumeWay, SandboxLevel,
-    SandboxRule,
+    AgentChoice, AgentOffer, ChoiceKind, LimitRules, NetworkReach, OfferMenu, ResourceBounds, ResumeWay,
+    SandboxLevel, SandboxRule,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,9 @@ pub struct AgentSettings {
     /// Folders of the sandbox besides those of the workspace and the agent's own state.
     #[serde(default, skip_serializing_if = "SandboxFolders::is_empty")]
     pub sandbox_folders: SandboxFolders,
+    /// The most that each of its runs may use of the machine.
+    #[serde(default, skip_serializing_if = "ResourceBounds::is_empty")]
+    pub bounds: ResourceBounds,
     /// What a turn does that meets a usage limit or an error of the provider.
     #[serde(default)]
     pub limits: LimitRules,
@@ -403,10 +406,10 @@ fn auto_resume_prompt() -> String {
 }
 
 impl AgentSettings {
-    /// The sandbox that the settings ask for.
+    /// The sandbox and the bounds that the settings ask for.
     #[must_use]
     pub fn sandbox_rule(&self) -> SandboxRule {
-        SandboxRule::new(self.sandbox, self.network.clone())
+        SandboxRule::new(self.sandbox, self.network.clone()).bounded(self.bounds)
     }
 
     /// How a turn is run, for an agent that is started for each: its prompt as the last argument, unless set otherwise.
@@ -471,6 +474,7 @@ impl AgentSettings {
             sandbox: SandboxLevel::Off,
             network: NetworkReach::All,
             sandbox_folders: SandboxFolders::default(),
+            bounds: ResourceBounds::default(),
             limits: LimitRules::default(),
             accounts: Vec::new(),
             account_policy: AccountPolicy::default(),

@@ -4,11 +4,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lanyard_api::types::{NewTurn, TurnReceipt};
 use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
 
-use super::attach_flags::{AttachFlags, upload};
+use super::attach_flags::AttachFlags;
 use super::choice_flags::ChoiceFlags;
 use super::memory::flags::MemoryFlags;
 use super::target::{Target, is_stdin, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
+use crate::attached::upload;
 use crate::context::Context;
 use crate::failure::Failure;
 

@@ -150,6 +150,10 @@ impl Session {
                 self.enter(State::BetweenTurn, at);
                 alive && resting
             }
+            ChangeEvent::Renamed { title } => {
+                self.title = Some(title.clone());
+                true
+            }
             ChangeEvent::PlanJoined { plan } => self.join_plan(plan) && alive,
             ChangeEvent::MemorySet { policy } => {
                 self.policy.memory.clone_from(policy);
@@ -447,7 +451,13 @@ impl Session {
                 self.snapshot_skipped = Some(code.clone());
                 return true;
             }
-            ContextEvent::RolledBack { .. } => return true,
+            ContextEvent::RolledBack { .. } | ContextEvent::BranchMerged { .. } => return true,
+            ContextEvent::BranchDiscarded { branch, .. } => {
+                if let Some(tree) = self.tree.as_mut().filter(|tree| tree.branch == *branch) {
+                    tree.removed = true;
+                }
+                return true;
+            }
             ContextEvent::IssueSeen { hash, score } => self.stall.saw_issue(hash, *score),
             ContextEvent::ErrorSeen { hash, .. } => self.stall.saw_error(hash),
             ContextEvent::Stalled { .. } => self.stall.stalls += 1,
@@ -602,6 +612,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         task: created.task,
         parent: created.parent,
         forked_from: created.forked_from,
+        comparison: created.comparison,
         aliases: created.aliases.clone(),
         policy: created.policy.clone(),
         governance: Governance::new(created.governance_level.clone(), created.language.clone()),
@@ -671,6 +682,7 @@ fn is_activity(event: &Event) -> bool {
             RunEvent::Adopted { .. }
                 | RunEvent::Ended { .. }
                 | RunEvent::ToolsMissing { .. }
+                | RunEvent::BoundMet { .. }
                 | RunEvent::Offered(_)
                 | RunEvent::InForce(_)
         )

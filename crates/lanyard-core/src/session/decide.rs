@@ -72,6 +72,7 @@ pub fn decide(
             migrate(session, to, reason, *continuity)
         }
         Command::AddAlias { alias } => add_alias(session, alias),
+        Command::Rename { title } => rename(session, title),
         Command::SetAnchors { anchors } => set_anchors(session, anchors),
         Command::SetMemory { ask, above } => set_memory(session, ask, above.as_deref()),
         Command::Choose { choice } => choose(session, choice),
@@ -415,6 +416,15 @@ fn add_alias(session: &Session, alias: &str) -> Result<Vec<Event>, Refusal> {
         return Err(Refusal::TooMany { field: "aliases", max: ALIASES_MAX });
     }
     Ok(vec![ChangeEvent::AliasAdded { alias: alias.to_owned() }.into()])
+}
+
+/// Also after its end: people read it then, too.
+fn rename(session: &Session, title: &str) -> Result<Vec<Event>, Refusal> {
+    name("title", title)?;
+    if session.title.as_deref() == Some(title) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![ChangeEvent::Renamed { title: title.to_owned() }.into()])
 }
 
 fn set_anchors(session: &Session, anchors: &[String]) -> Result<Vec<Event>, Refusal> {

@@ -13,8 +13,8 @@ use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
 use crate::session::limit::turn_limited;
 use crate::session::observe_run::{
-    choices, daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready,
-    run_started, snapshot, tools_missing,
+    bound_met, branch, choices, daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted,
+    run_ended, run_ready, run_started, snapshot, tools_missing,
 };
 use crate::session::operator::calls_for_review;
 use crate::session::part::PromptPart;
@@ -43,6 +43,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         }
         Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } => snapshot(session, signal),
         Signal::RolledBack { .. } => snapshot(session, signal),
+        Signal::BranchMerged { .. } | Signal::BranchDiscarded { .. } => branch(session, signal),
         _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
         Signal::Said { role, text, message_id: id, parts } => vec![said(*role, text, id.as_deref(), parts)],
         Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
@@ -96,6 +97,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::RunReady(ready) => run_ready(session, ready),
         Signal::RunAdopted { run } => run_adopted(session, *run),
         Signal::ToolsMissing { run, servers } => tools_missing(session, *run, servers),
+        Signal::BoundMet { run, what, times } => bound_met(session, *run, *what, *times),
         Signal::Offered(_) | Signal::InForce(_) => choices(session, signal),
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
         Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),

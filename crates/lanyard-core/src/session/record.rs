@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
-use crate::id::{RunId, SessionId, TaskId, TurnId};
+use crate::id::{ComparisonId, RunId, SessionId, TaskId, TurnId};
 use crate::memory::MemoryPolicy;
 use crate::session::carrier::SeenCalls;
 use crate::session::choice::{AgentChoice, OfferMark};
@@ -85,6 +85,9 @@ pub struct Session {
     pub parent: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Fork>,
+    /// The comparison it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     pub policy: Policy,

@@ -77,6 +77,9 @@ refusals! {
         SandboxHost { host: String } => "sandbox_host_invalid", Invalid
             ("`{host}` is no host for the network of a sandbox")
             ("name a host as `host`, `host:port` or `*.domain`, or use `all` or `gateway`");
+        BoundTooSmall { setting: &'static str, min: u32 } => "bound_too_small", Invalid
+            ("`{setting}` is too small for an agent to work with")
+            ("set it to {min} or more, or leave it out");
         Cycle { parent: SessionId } => "link_cycle", Conflict
             ("{parent} is the session itself or one of its descendants")
             ("choose a parent outside the session's own family below it");

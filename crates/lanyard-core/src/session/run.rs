@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RunId;
+use crate::session::bounds::BoundedResource;
 use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::sandbox::Containment;
 
@@ -235,6 +236,16 @@ pub enum RunEvent {
         run: RunId,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         servers: Vec<String>,
+    },
+    /// The run reached a bound on its resources.
+    #[serde(rename = "run.bound_met")]
+    BoundMet {
+        run: RunId,
+        what: BoundedResource,
+        /// In words: `2048 MiB`.
+        limit: String,
+        /// In all since the run began.
+        times: u64,
     },
     /// What the agent offers to choose, and its own commands; written when it changes.
     #[serde(rename = "run.offered")]

@@ -670,6 +670,10 @@ pub(super) fn choose(model: &str) -> Input {
     Command::Choose { choice }.into()
 }
 
+pub(super) fn rename(title: &str) -> Input {
+    Command::Rename { title: title.into() }.into()
+}
+
 pub(super) fn set_anchors(anchors: &[&str]) -> Input {
     Command::SetAnchors { anchors: texts(anchors) }.into()
 }

@@ -267,6 +267,7 @@ impl Worker {
             | Command::AnswerGate { .. }
             | Command::Resume { .. }
             | Command::AddAlias { .. }
+            | Command::Rename { .. }
             | Command::SetAnchors { .. }
             | Command::SetMemory { .. }
             | Command::Choose { .. }

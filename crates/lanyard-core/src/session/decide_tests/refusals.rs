@@ -137,6 +137,7 @@ fn the_codes_of_refusals() {
         depth_exceeded         recorded             the family would be 4 deep and the limit is 3
         policy_wider           recorded             the session's policy is wider than that of parent sess#2
         sandbox_host_invalid            bad request `a b` is no host for the network of a sandbox
+        bound_too_small                 bad request `memory_mib` is too small for an agent to work with
         link_cycle             recorded             sess#2 is the session itself or one of its descendants
         already_linked                              the session is already a child of sess#2
         has_children           recorded             2 live sessions are its children
@@ -209,6 +210,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
         Refusal::SandboxHost { host: "a b".into() },
+        Refusal::BoundTooSmall { setting: "memory_mib", min: 16 },
         Refusal::Cycle { parent },
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },
@@ -285,6 +287,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::DepthExceeded { .. }
             | Refusal::PolicyWider { .. }
             | Refusal::SandboxHost { .. }
+            | Refusal::BoundTooSmall { .. }
             | Refusal::Cycle { .. }
             | Refusal::AlreadyLinked { .. }
             | Refusal::HasChildren { .. }

@@ -5,4 +5,6 @@ export const DIALOGS = {
   rollback: () => import('./RollbackDialog.svelte'),
   waterfall: () => import('../waterfall/WaterfallDialog.svelte'),
   resume: () => import('./ResumeDialog.svelte'),
+  rename: () => import('./RenameDialog.svelte'),
+  share: () => import('./ShareDialog.svelte'),
 }
