@@ -186,7 +186,9 @@ impl BudgetWatch {
                 continue;
             }
             known = Some(rules);
-            self.release().await;
+            if changed || rules.limits_sessions() {
+                self.release().await;
+            }
         }
     }
 

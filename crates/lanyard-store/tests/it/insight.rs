@@ -3,7 +3,7 @@
 use lanyard_core::insight::{InsightCounts, InsightKey, Quarter, quarter_of};
 use lanyard_core::session::{ChangeEvent, NewSession, TranscriptEvent, TurnEvent, TurnOutcome};
 use lanyard_core::{SessionId, TurnId};
-use lanyard_store::{Insights, PurgeStep, Upkeep};
+use lanyard_store::{PurgeStep, Upkeep};
 use rusqlite::Connection;
 
 use crate::kit::{Store, Teller, at, on_every_journal, open};

@@ -171,6 +171,7 @@ impl Room {
         let kept = (&trees, &checkpoints, &notifications);
         let Contexts { memories, mcp, storage } = contexts(&common, &folder, &hub, &families, kept);
         let app = Arc::new(App {
+            budgets: Arc::new(crate::budgets::BudgetTeller::new(notifications.clone(), store.clone())),
             flows,
             seen: Arc::new(|_, _| None),
             families,
