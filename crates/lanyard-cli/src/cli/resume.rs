@@ -352,6 +352,7 @@ async fn wait(context: &Context, session: SessionId, after: u64) -> Result<Back,
             RunEvent::Adopted { .. }
             | RunEvent::ToolsMissing { .. }
             | RunEvent::Activity { .. }
+            | RunEvent::BoundMet { .. }
             | RunEvent::Offered(_)
             | RunEvent::InForce(_)
             | RunEvent::Wanted { .. } => {}

@@ -117,6 +117,7 @@ impl RunArgs {
             memory: self.memory.ask(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             ..NewSession::default()
         };
         let made = create(context, &mut client, Some("session"), &new).await?;
@@ -163,6 +164,7 @@ impl RunArgs {
             memory: self.memory.ask(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             terminal: Some(program),
             ..NewSession::default()
         };

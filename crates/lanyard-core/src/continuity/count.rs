@@ -181,6 +181,7 @@ fn attempt(session: &Session, event: &RunEvent) -> Option<Attempt> {
         | RunEvent::Adopted { .. }
         | RunEvent::ToolsMissing { .. }
         | RunEvent::Activity { .. }
+        | RunEvent::BoundMet { .. }
         | RunEvent::Offered(_)
         | RunEvent::InForce(_)
         | RunEvent::Wanted { .. }

@@ -63,6 +63,11 @@ impl Session {
             RunEvent::ToolsMissing { run, servers } => {
                 self.living(*run).map(|held| held.missing_tools.clone_from(servers)).is_some()
             }
+            RunEvent::BoundMet { run, what, times, .. } => {
+                let held = self.living(*run).and_then(|held| held.sandbox.as_mut());
+                let bound = held.and_then(|held| held.bounds.iter_mut().find(|bound| bound.what == *what));
+                bound.map(|bound| bound.met = *times).is_some()
+            }
             RunEvent::Ended { run, how, .. } => match &mut self.run {
                 Some(held) if held.id == *run && held.is_live() => {
                     held.phase = RunPhase::Ended;

@@ -100,7 +100,10 @@ impl Signal {
             | Self::SnapshotTaken { .. }
             | Self::SnapshotSkipped { .. }
             | Self::RolledBack { .. }
+            | Self::BranchMerged { .. }
+            | Self::BranchDiscarded { .. }
             | Self::ToolsMissing { .. }
+            | Self::BoundMet { .. }
             | Self::Offered(_)
             | Self::InForce(_)
             | Self::DaemonRestarted

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RunId;
+use crate::session::bounds::BoundedResource;
 use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::sandbox::Containment;
 
@@ -287,6 +288,16 @@ pub enum RunEvent {
         activity: TerminalActivity,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         watched: bool,
+    },
+    /// The run reached a bound on its resources.
+    #[serde(rename = "run.bound_met")]
+    BoundMet {
+        run: RunId,
+        what: BoundedResource,
+        /// In words: `2048 MiB`.
+        limit: String,
+        /// In all since the run began.
+        times: u64,
     },
     /// What the agent offers to choose, and its own commands; written when it changes.
     #[serde(rename = "run.offered")]

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
+use crate::session::bounds::BoundedResource;
 use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
@@ -179,6 +180,12 @@ pub enum Signal {
         #[serde(default)]
         servers: Vec<String>,
     },
+    /// The run reached a bound on its resources, so many times in all.
+    BoundMet {
+        run: RunId,
+        what: BoundedResource,
+        times: u64,
+    },
     /// What the agent offers to choose.
     Offered(Box<AgentOffer>),
     /// The model, mode and effort in force.
@@ -224,6 +231,17 @@ pub enum Signal {
         added: u32,
         removed: u32,
     },
+    /// The session's branch was merged.
+    BranchMerged {
+        branch: String,
+        commit: String,
+        into: String,
+    },
+    /// The session's worktree and branch were removed; `reference` has what they held.
+    BranchDiscarded {
+        branch: String,
+        reference: String,
+    },
     /// The agent's work has ended: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
@@ -268,6 +286,7 @@ impl Signal {
             Self::RunAdopted { .. } => "run_adopted",
             Self::TerminalActivity { .. } => "terminal_activity",
             Self::ToolsMissing { .. } => "tools_missing",
+            Self::BoundMet { .. } => "bound_met",
             Self::Offered(_) => "offered",
             Self::InForce(_) => "in_force",
             Self::RunEnded { .. } => "run_ended",
@@ -276,6 +295,8 @@ impl Signal {
             Self::SnapshotTaken { .. } => "snapshot_taken",
             Self::SnapshotSkipped { .. } => "snapshot_skipped",
             Self::RolledBack { .. } => "rolled_back",
+            Self::BranchMerged { .. } => "branch_merged",
+            Self::BranchDiscarded { .. } => "branch_discarded",
             Self::WorkEnded { .. } => "work_ended",
             Self::DaemonRestarted => "daemon_restarted",
             Self::Quiet { .. } => "quiet",

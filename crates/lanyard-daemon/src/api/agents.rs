@@ -16,6 +16,7 @@ use lanyard_core::session::{
 use lanyard_core::{Outcome, Session};
 
 use crate::api::App;
+use crate::api::branches::BranchRefusal;
 use crate::api::context::{Change, Target, load, missing, query};
 use crate::api::lacks;
 use crate::api::sessions::{command_on, not_rolling_back};
@@ -150,6 +151,10 @@ pub(super) fn can_take_turn(app: &App, session: &Session) -> Result<(), Problem>
         return Ok(());
     }
     can_be_run(app, session)?;
+    if let Some(tree) = session.tree.as_ref().filter(|tree| tree.removed) {
+        let (session, branch) = (session.id, tree.branch.clone());
+        return Err(BranchRefusal::Discarded { session, branch }.into());
+    }
     let agent = session.hands.agent.as_deref().unwrap_or_default();
     app.agents
         .can_start(agent, session.terminal.as_ref())

@@ -61,6 +61,12 @@ pub(crate) fn opencode_serve(home: &Path, model: &Model, rights: Rights) -> Agen
     opencode("opencode", "opencode", home, &["serve", "--hostname", "127.0.0.1", "--port", "0"]).bare()
 }
 
+/// A home for an agent. It is not in the folder for temporary files, because Codex puts the helper of its sandbox into no
+/// home that lies there, and then runs no command in the sandbox.
+pub(crate) fn home() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("home").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
 /// OpenCode run for one prompt.
 pub(crate) fn opencode_run(home: &Path, model: &Model, rights: Rights) -> Agent {
     opencode_config(home, model, rights);

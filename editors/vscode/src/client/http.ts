@@ -6,6 +6,9 @@ import { request as secure } from 'node:https'
 import { DaemonError, refused, unreachable } from './errors'
 import type { Target } from './target'
 
+/** The program, for the list of tokens. */
+const AGENT = 'lanyard-vscode/1'
+
 export const API = '/api/v1'
 /** The slowest requests start an agent and greet it. */
 const ANSWER_MS = 120_000
@@ -99,7 +102,7 @@ export class DaemonHttp {
       signal,
       timeout: silence,
       agent: false,
-      headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'application/json' : 'application/octet-stream', 'content-length': Buffer.byteLength(body) }) },
+      headers: { 'user-agent': AGENT, ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'application/json' : 'application/octet-stream', 'content-length': Buffer.byteLength(body) }) },
     }
     return new Promise((done, fail) => {
       const asked = this.#open(options)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::cases::Case;
 use super::processes;
 use super::tally;
-use crate::agents::Rights;
+use crate::agents::{self, Rights};
 use crate::model::{Exchange, Model, Outcome, Step, marker};
 use crate::peer::PATIENCE;
 use crate::support::{Daemon, Setup, binary};
@@ -30,6 +30,8 @@ pub(super) struct Kit<'a> {
     setup: Setup,
     agent: &'static str,
     folder: tempfile::TempDir,
+    /// Held for its drop.
+    _home: tempfile::TempDir,
 }
 
 /// How a daemon goes, and what comes after it.
@@ -53,13 +55,12 @@ impl<'a> Kit<'a> {
         model.script("hold", [Step::text(HELD).held()]);
         model.script("after", [Step::text(AFTER)]);
         let folder = tempfile::tempdir().unwrap();
-        let [home, work] = ["home", "work"].map(|name| folder.path().join(name));
-        std::fs::create_dir(&home).unwrap();
+        let (home, work) = (agents::home(), folder.path().join("work"));
         std::fs::create_dir(&work).unwrap();
-        let agent = (case.make)(&home, &model, rights);
-        let setup = Setup::default().config(&(agent.config() + &more(&home)));
+        let agent = (case.make)(home.path(), &model, rights);
+        let setup = Setup::default().config(&(agent.config() + &more(home.path())));
         let daemon = Daemon::start(setup.clone());
-        Kit { case, model, daemon, work, setup, agent: agent.name, folder }
+        Kit { case, model, daemon, work, setup, agent: agent.name, folder, _home: home }
     }
 
     /// The agent's name in the config.
