@@ -122,6 +122,8 @@ pub(super) struct Runner {
     chosen_for_turn: bool,
     /// The turn wrote more than it may: what follows is counted and dropped.
     flood: Option<u64>,
+    /// A cost was reported that no wider budget was compared with.
+    unmeasured: bool,
 }
 
 /// What is left to do after a run.

@@ -43,6 +43,10 @@ impl Runner {
         while let Some((at, action)) = self.actions.pop_front() {
             self.here = self.here.max(at);
             self.act(at, action).await;
+            // As with reports: in the middle of a line it would hide the rest after a crash.
+            if self.unmeasured && self.actions.front().is_none_or(|(next, _)| *next > at) {
+                self.compare_budgets().await;
+            }
             // Never in the middle of a line: what was told of it would hide the rest after a crash.
             if self.pen.is_full() && self.actions.front().is_none_or(|(next, _)| *next > at) {
                 self.report_safe().await;

@@ -23,19 +23,23 @@ pub(super) struct TurnUse {
 impl Runner {
     /// Adds to what the turn has used, and cuts it off when that is too much.
     pub(super) async fn measure(&mut self, used: TurnUse) {
-        let mut reason = self.overspent(used);
-        if used.cost > 0 && !self.is_finishing() {
-            // The engine's sums have what the log has.
-            self.report().await;
-            if reason.is_none() && self.turn.as_ref().is_some_and(|turn| !turn.over) {
-                let line = self.shared.engine.budget_spent(self.session).await;
-                reason = line.map(|line| format!("budget_spent: {line}"));
-            }
-        }
-        if let Some(reason) = reason {
+        self.unmeasured |= used.cost > 0;
+        if let Some(reason) = self.overspent(used) {
             self.cut_short(InterruptCause::Limit, reason).await;
         }
         self.warn_of_budget(false);
+    }
+
+    /// Compares what was reported with the budgets of the session, its family and the day. A turn that has ended with the
+    /// report is not cut off any more.
+    pub(super) async fn compare_budgets(&mut self) {
+        self.unmeasured = false;
+        // The engine's sums have what the log has.
+        self.report().await;
+        let spent = self.shared.engine.budget_spent(self.session).await;
+        if let Some(line) = spent.filter(|_| !self.is_finishing()) {
+            self.cut_short(InterruptCause::Limit, format!("budget_spent: {line}")).await;
+        }
     }
 
     /// The agent has said that its turn is over, and what it cost with it: there is nothing to cut off.

@@ -781,6 +781,7 @@ impl Runner {
             bound_behind: String::new(),
             idle_since: now,
             flood: None,
+            unmeasured: false,
             undelivered: None,
             chosen_for_turn: false,
             shared,
