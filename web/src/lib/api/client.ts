@@ -106,6 +106,7 @@ export async function refusal(route: string, query?: Query): Promise<ApiError | 
   try {
     const response = await fetch(path(route, query), { signal: stop.signal, credentials: 'same-origin' })
     if (response.ok) return null
+    if (response.status === 401) signedOut()
     return told(response.status, (await response.json().catch(() => null)) as Partial<Problem> | null)
   } catch {
     return null
