@@ -13,6 +13,7 @@ mod families;
 mod flows;
 mod glance;
 mod histories;
+mod insight;
 mod mcp;
 mod memory;
 mod named;
@@ -32,7 +33,7 @@ mod worktrees;
 mod writer;
 
 use lanyard_core::journal::{Damage, Row};
-use lanyard_core::session::{AgentOffer, OperatorState, SessionView, StateName};
+use lanyard_core::session::{AgentLack, AgentOffer, OperatorState, SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,13 +47,11 @@ pub use attach::{
 };
 pub use attachments::{NewPart, UploadedAttachment};
 pub use audit::{AuditEntry, AuditKind, AuditPage};
-pub use branches::{
-    BranchView, DiscardSession, DiscardedSession, EditSession, MergeSession, MergedSession,
-};
+pub use branches::{BranchView, DiscardSession, DiscardedSession, EditSession, MergeSession, MergedSession};
 pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 pub use comparisons::{
-    COMPARED_MAX, COMPARED_MIN, ComparedSession, ComparisonList, ComparisonView, KeepOne, KeptOne, NewCompared,
-    NewComparison, NotDiscarded,
+    COMPARED_MAX, COMPARED_MIN, ComparedSession, ComparisonList, ComparisonView, KeepOne, KeptOne,
+    NewCompared, NewComparison, NotDiscarded,
 };
 pub use config::{ConfigState, Reloaded};
 pub use control::{
@@ -71,6 +70,10 @@ pub use flows::{
 };
 pub use glance::{Glance, GlanceCall, HourlyCost};
 pub use histories::{HistoryEntry, HistoryPage, HistoryProblem, ImportReceipt, NewImport};
+pub use insight::{
+    AgentBudget, BudgetReport, BudgetStage, BudgetView, HealthAlert, HealthHistory, HealthStep, InsightDay,
+    InsightPart, InsightReport, InsightRow,
+};
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use memory::{
     Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
@@ -201,6 +204,9 @@ pub struct SessionDetail {
     /// What its agent offers to choose; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<AgentOffer>,
+    /// What cannot be asked of its agent, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<AgentLack>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<Damage>,
 }

@@ -47,6 +47,7 @@ mod id;
 mod import;
 mod inbox;
 mod init;
+mod insight;
 mod instructions;
 mod link;
 mod log;
@@ -198,6 +199,7 @@ enum Look {
     Logs(logs::Logs),
     Turns(turns::TurnsArgs),
     Search(search::SearchArgs),
+    Insight(insight::InsightArgs),
     Audit(audit::AuditArgs),
     Notifications(notifications::NotificationsArgs),
 }
@@ -437,6 +439,7 @@ impl Look {
             Self::Logs(logs) => logs.run(context).await,
             Self::Turns(turns) => turns.run(context).await,
             Self::Search(search) => search.run(context).await,
+            Self::Insight(insight) => insight.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
             Self::Notifications(notifications) => notifications.run(context).await,
         }

@@ -16,9 +16,12 @@ mod flows;
 mod front;
 mod gates;
 mod guard;
+mod health;
 mod histories;
 mod ids;
+mod insight;
 mod journal;
+mod lacks;
 mod mailbox;
 mod mcp;
 mod memory;
@@ -62,6 +65,7 @@ use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
 use crate::auth::TokenBook;
+use crate::budgets::BudgetTeller;
 use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
 use crate::engine::Engine;
@@ -132,6 +136,8 @@ pub struct App {
     /// What is counted of continuity.
     pub continuity: Arc<ContinuityCounter>,
     pub notifications: NotificationHandle,
+    /// What people are told of budgets.
+    pub(crate) budgets: Arc<BudgetTeller>,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<TokenBook>,

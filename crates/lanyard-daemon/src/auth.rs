@@ -160,8 +160,7 @@ impl TokenBook {
     /// The operator's token from the data folder, and those made since.
     #[must_use]
     pub fn new(operator: &str, stored: &[StoredToken], live: LiveRuns) -> Self {
-        let local =
-            Caller { actor: Actor::operator("local"), ..Caller::nobody() };
+        let local = Caller { actor: Actor::operator("local"), ..Caller::nobody() };
         let mut callers = HashMap::from([(hash(operator), local)]);
         callers.extend(stored.iter().map(|token| entry(token, None)));
         let ids = RwLock::new(stored.iter().map(|token| token.id).collect());

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use expect_test::expect_file;
+use lanyard_core::budget::{BudgetLine, BudgetScope, Dollars};
 use lanyard_core::flow::plan::PlanFault;
 use lanyard_core::flow::{Choice, FlowRefusal, FlowState};
 use lanyard_core::journal::Damage;
@@ -16,8 +17,8 @@ use lanyard_core::session::{Refusal, StateName, TurnStatus};
 use lanyard_core::task::markdown::Fault;
 use lanyard_core::task::{TaskRefusal, TaskState};
 use lanyard_core::{
-    AttachmentId, CommentId, ComparisonId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId,
-    TaskId, Timestamp, TurnId,
+    AttachmentId, CommentId, ComparisonId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId,
+    SessionId, TaskId, Timestamp, TurnId,
 };
 use lanyard_git::worktree::WorktreeError;
 use lanyard_store::{AttachmentError, CursorError, StoreError};
@@ -217,6 +218,7 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
         Refusal::SandboxHost { host: "a b".into() },
+        Refusal::BoundTooSmall { setting: "memory_mib", min: 16 },
         Refusal::WindowSize { cols: 0, rows: 24 },
         Refusal::TerminalCommand,
         Refusal::TerminalTurns,
@@ -228,6 +230,12 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
+        Refusal::BudgetSpent(BudgetLine {
+            scope: BudgetScope::Day,
+            limit: Dollars::from_micros(5_000_000),
+            spent: Dollars::from_micros(5_120_000),
+        }),
+        Refusal::ForceForbidden,
         Refusal::RootOnly { level: 2, root: session(1) },
     ]
 }

@@ -22,7 +22,8 @@ const PATTERNS: readonly [string, string][] = [
   ['/flows', 'flows'],
   ['/flows/:id', 'flow'],
   ['/memory', 'memory'],
-  ['/continuity', 'continuity'],
+  ['/insight', 'insight'],
+  ['/health', 'health'],
   ['/notifications', 'notifications'],
   ['/audit', 'audit'],
   ['/agents', 'agents'],
@@ -55,6 +56,9 @@ function decode(part: string): string {
   }
 }
 
+/** Addresses that pages once had, so that a bookmark goes on working. */
+const MOVED: Record<string, string> = { '/continuity': '/health' }
+
 class Router {
   path = $state(typeof location === 'undefined' ? '/' : location.pathname)
   search = $state(typeof location === 'undefined' ? '' : location.search)
@@ -62,6 +66,8 @@ class Router {
   query: URLSearchParams = $derived(new URLSearchParams(this.search))
 
   start(): () => void {
+    const moved = MOVED[location.pathname]
+    if (moved !== undefined) this.go(moved + location.search, true)
     const read = (): void => {
       this.path = location.pathname
       this.search = location.search

@@ -12,9 +12,10 @@ use lanyard_core::session::{AgentChoice, SessionView};
 use lanyard_core::{ComparisonId, SessionId};
 
 use super::ask::{agreed, can_ask};
-use super::attach_flags::{AttachFlags, upload};
+use super::attach_flags::AttachFlags;
 use super::target::{folder, is_stdin, words_or_stdin};
 use super::worktree::allow_setup;
+use crate::attached::upload;
 use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
@@ -286,11 +287,7 @@ impl CompareKeep {
 }
 
 /// The sessions that would be discarded, a line each.
-async fn losses(
-    client: &mut Client<'_>,
-    view: &ComparisonView,
-    kept: SessionId,
-) -> Result<String, Failure> {
+async fn losses(client: &mut Client<'_>, view: &ComparisonView, kept: SessionId) -> Result<String, Failure> {
     let mut text = String::from("These would be discarded:\n");
     for one in view.sessions.iter().filter(|one| one.session != kept) {
         let what = match standing(one) {

@@ -126,6 +126,7 @@ impl NewArgs {
             choice: self.choice.choice(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             leaf: self.leaf,
             depth_limit: self.depth_limit,
         };

@@ -366,8 +366,14 @@ fn run(event: &RunEvent) -> String {
             ready.continuity.map(|how| format!("continuity {}", how.as_str())).unwrap_or_default(),
         ]),
         RunEvent::Adopted { .. } => "the same process goes on, continuity exact".to_owned(),
+        RunEvent::Activity { activity, watched, .. } => {
+            format!("{}{}", activity.as_str(), if *watched { ", on a screen" } else { "" })
+        }
         RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => "all are reached".to_owned(),
         RunEvent::ToolsMissing { servers, .. } => format!("not reached: {}", one_line(&servers.join(", "))),
+        RunEvent::BoundMet { what, limit, times, .. } => {
+            format!("{} {}, {times} in all", what.in_words(), one_line(limit))
+        }
         RunEvent::Ended { how, reason, receipt, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),

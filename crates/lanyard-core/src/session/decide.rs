@@ -53,7 +53,7 @@ pub fn decide(
             takes_turns(session)?;
             takes_over(session, false)?;
             let words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
-            let open = (Delivery::Reject, None, &AgentChoice::default());
+            let open = (Delivery::Reject, None, &AgentChoice::default(), false);
             start_turn(session, *turn, words, open, now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
@@ -110,7 +110,7 @@ pub(super) fn start_turn(
     session: &Session,
     turn: TurnId,
     (client_turn_id, prompt, parts): TurnWords<'_>,
-    (delivery, memory, choice): (Delivery, Option<&MemoryAsk>, &AgentChoice),
+    (delivery, memory, choice, forced): (Delivery, Option<&MemoryAsk>, &AgentChoice, bool),
     now: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
@@ -133,7 +133,7 @@ pub(super) fn start_turn(
         (client_turn_id, prompt, parts),
         opening,
         (delivery, None),
-        (memory, choice),
+        (memory, choice, forced),
     )])
 }
 
@@ -175,7 +175,7 @@ pub(super) fn begin(
     (client_turn_id, prompt, parts): TurnWords<'_>,
     opening: Opening,
     (delivery, by): (Delivery, Option<Actor>),
-    (memory, choice): (MemoryPolicy, &AgentChoice),
+    (memory, choice, forced): (MemoryPolicy, &AgentChoice, bool),
 ) -> Event {
     // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those that a
     // compaction lost.
@@ -199,6 +199,7 @@ pub(super) fn begin(
         by,
         memory: Some(memory),
         choice: choice.clone(),
+        forced,
     }
     .into()
 }

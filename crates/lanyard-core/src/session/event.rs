@@ -210,6 +210,10 @@ pub enum TurnEvent {
         /// The model, mode and effort for this turn alone.
         #[serde(default, skip_serializing_if = "is_default")]
         choice: AgentChoice,
+        /// An operator lets it begin although a budget is spent. The budgets of its session, its family and the day do not
+        /// end it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        forced: bool,
     },
     #[serde(rename = "turn.cancel_requested")]
     CancelRequested {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{ComparisonId, SessionId, TaskId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, MemoryMode};
+use crate::session::bounds::ResourceBounds;
 use crate::session::choice::AgentChoice;
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
 use crate::session::driven::DrivenBy;
@@ -62,6 +63,9 @@ pub struct NewSession {
     /// The most of the network that its runs may reach. Less than `all` asks for a sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReach>,
+    /// The most that its runs may use. The agent's settings and the parent's bounds hold besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<ResourceBounds>,
     /// A program on a terminal of its own, which runs in the session in the place of the agent's usual one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalProgram>,
@@ -319,7 +323,9 @@ fn is_wider(child: &Policy, parent: &Policy) -> bool {
 fn sandbox(new: &NewSession, parent: Option<&Session>) -> Result<SandboxRule, Refusal> {
     let network = new.network.clone().unwrap_or_default();
     network.check()?;
-    let asked = SandboxRule::new(new.sandbox.unwrap_or_default(), network);
+    let bounds = new.bounds.unwrap_or_default();
+    bounds.check()?;
+    let asked = SandboxRule::new(new.sandbox.unwrap_or_default(), network).bounded(bounds);
     let Some(parent) = parent else { return Ok(asked) };
     let held = parent.run.as_ref().and_then(|run| run.sandbox.as_ref());
     let held = held.map(|held| held.rule()).unwrap_or_default();

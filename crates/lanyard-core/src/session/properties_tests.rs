@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::id::{GateId, RunId, SessionId, WorkerId};
 use crate::memory::MemoryAsk;
 use crate::policy::{Limits, MemoryMode, Overlong, Rules};
+use crate::session::bounds::BoundedResource;
 use crate::session::event::{
     Ending, Envelope, Event, InboxEvent, PlanEntry, PlanEntryState, Role, SnapshotReason, TurnOutcome,
 };
@@ -33,7 +34,7 @@ use crate::session::testing::{
 use crate::session::{
     AgentChoice, AgentInfo, AgentOffer, Command, GateKind, GateOption, Limit, LimitKind, LimitRules,
     LimitSeen, Lineage, NewSession, OfferItem, OfferMenu, OptionKind, Question, Refusal, ResumeWay, Run,
-    RunEnd, RunEvent, RunReady, Session, Signal, StateName, create, link, replay,
+    RunEnd, RunEvent, RunReady, Session, Signal, StateName, TerminalActivity, create, link, replay,
 };
 use crate::text::NAME_CHARS_MAX;
 use crate::time::Timestamp;
@@ -823,6 +824,15 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),
         1 => (run(), vec(text.clone(), 0..3)).prop_map(|(run, servers)| Signal::ToolsMissing { run, servers }),
+        1 => (run(), any::<bool>(), any::<bool>()).prop_map(|(run, rang, watched)| {
+            let activity = if rang { TerminalActivity::Rang } else { TerminalActivity::Working };
+            Signal::TerminalActivity { run, activity, watched }
+        }),
+        1 => (run(), 0..4_u64).prop_map(|(run, times)| Signal::BoundMet {
+            run,
+            what: BoundedResource::Processes,
+            times,
+        }),
         1 => any::<u8>().prop_map(|n| Signal::InForce(chosen(n.into()))),
         1 => vec(text.clone(), 0..4).prop_map(|ids| Signal::Offered(Box::new(offer_of(&ids)))),
         3 => (run(), how, cause, reason).prop_map(|(run, how, cause, reason)| {
@@ -1008,7 +1018,7 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
         6 => (turn(), note(), delivery(), "[a-c]{0,3}", any_parts()).prop_map(|(turn, note, delivery, prompt, parts)| {
             let (client_turn_id, memory, take_over) = (None, None, false);
             let choice = chosen(turn.as_u128());
-            let message = Message { turn, note, client_turn_id, prompt, parts, delivery, memory, choice, take_over, review: None };
+            let message = Message { turn, note, client_turn_id, prompt, parts, delivery, memory, choice, take_over, review: None, forced: false };
             InboxChange::Send(Box::new(message))
         }),
         3 => (turn(), delivery(), vec(0..6_u128, 0..4)).prop_map(|(turn, delivery, comments)| {

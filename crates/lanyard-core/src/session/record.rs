@@ -307,6 +307,20 @@ pub struct ActiveTurn {
     /// The model, mode and effort for this turn alone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub choice: AgentChoice,
+    /// An operator let it begin although a budget is spent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+    /// Tool calls, and those that failed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub calls: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub calls_failed: u64,
+    /// Tokens in and out, as reported so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tokens: u64,
+    /// Cost as reported so far, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cost_micros: u64,
 }
 
 impl ActiveTurn {

@@ -5,13 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
+use crate::session::bounds::BoundedResource;
 use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
 use crate::session::limit::LimitSeen;
 use crate::session::part::PromptPart;
 use crate::session::record::is_default;
-use crate::session::run::{Receipt, RunEnd, RunReady};
+use crate::session::run::{Receipt, RunEnd, RunReady, TerminalActivity};
 use crate::session::sandbox::Containment;
 use crate::session::state::InterruptCause;
 use crate::time::Timestamp;
@@ -166,11 +167,24 @@ pub enum Signal {
     RunAdopted {
         run: RunId,
     },
+    /// A program on a terminal began to write, or came to rest.
+    TerminalActivity {
+        run: RunId,
+        activity: TerminalActivity,
+        #[serde(default)]
+        watched: bool,
+    },
     /// The agent has not reached these MCP servers, although they were offered to it.
     ToolsMissing {
         run: RunId,
         #[serde(default)]
         servers: Vec<String>,
+    },
+    /// The run reached a bound on its resources, so many times in all.
+    BoundMet {
+        run: RunId,
+        what: BoundedResource,
+        times: u64,
     },
     /// What the agent offers to choose.
     Offered(Box<AgentOffer>),
@@ -270,7 +284,9 @@ impl Signal {
             Self::RunStarted { .. } => "run_started",
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
+            Self::TerminalActivity { .. } => "terminal_activity",
             Self::ToolsMissing { .. } => "tools_missing",
+            Self::BoundMet { .. } => "bound_met",
             Self::Offered(_) => "offered",
             Self::InForce(_) => "in_force",
             Self::RunEnded { .. } => "run_ended",

@@ -504,6 +504,7 @@ pub(super) fn started(turn: u128) -> Event {
         by: None,
         memory: None,
         choice: AgentChoice::default(),
+        forced: false,
     }
     .into()
 }
@@ -573,6 +574,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         delivery,
         memory: None,
         choice: AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: None,
     };

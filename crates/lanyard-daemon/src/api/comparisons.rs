@@ -15,7 +15,7 @@ use lanyard_api::types::{
 };
 use lanyard_base::failpoint;
 use lanyard_core::session::{Command, NewSession, NewWorktree, StopScope};
-use lanyard_core::text::{one_line, NAME_CHARS_MAX};
+use lanyard_core::text::{NAME_CHARS_MAX, one_line};
 use lanyard_core::{Actor, ComparisonId, SessionId, Timestamp};
 use lanyard_store::{Paper, PaperKey, Store, StoreError};
 use serde::{Deserialize, Serialize};

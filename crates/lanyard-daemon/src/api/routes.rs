@@ -8,7 +8,27 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_api::names::API;
 use lanyard_api::types::{
-    AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, BranchView, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CommentEdit, ComparisonList, ComparisonView, CompleteTask, ContinuityReport, DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardSession, DiscardedSession, DiscardedTask, EditSession, EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder, InboxPromotion, InboxView, KeepOne, KeptOne, MailPage, McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeSession, MergeTask, MergedFlow, MergedSession, MergedTask, Migration, NameMatches, NewAlias, NewBackup, NewCall, NewComment, NewComparison, NewFlowBody, NewFork, NewGc, NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest, NewResume, NewReview, NewRollback, NewSeen, NewSessionMemory, NewShare, NewSignInLink, NewStop, NewSubagent, NewTerminalInput, NewToken, NewTurn, NewViewed, NewWindowSize, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, PullRequest, PullRequestOffer, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, ReviewView, RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail, SessionPage, ShareLink, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TerminalFrame, TerminalReceipt, TerminalView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList, TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
+    AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, BranchView,
+    BudgetReport, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask,
+    CheckReport, CommentEdit, ComparisonList, ComparisonView, CompleteTask, ContinuityReport, DaemonStatus,
+    Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardSession, DiscardedSession, DiscardedTask,
+    EditSession, EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport,
+    FlowView, Forget, Forgotten, GateAnswer, GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState,
+    HealthHistory, HeldWriter, HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit,
+    InboxOrder, InboxPromotion, InboxView, InsightReport, KeepOne, KeptOne, MailPage, McpAddress, McpCheck,
+    McpList, McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView,
+    MemoryStatus, MergeSession, MergeTask, MergedFlow, MergedSession, MergedTask, Migration, NameMatches,
+    NewAlias, NewBackup, NewCall, NewComment, NewComparison, NewFlowBody, NewFork, NewGc, NewGuidance,
+    NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest, NewResume, NewReview,
+    NewRollback, NewSeen, NewSessionMemory, NewShare, NewSignInLink, NewStop, NewSubagent, NewTerminalInput,
+    NewToken, NewTurn, NewViewed, NewWindowSize, NewWriter, NotificationBulk, NotificationBulkAnswer,
+    NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList,
+    PlanMarkdown, PlanView, PresenceList, PullRequest, PullRequestOffer, PurgeView, Reason, Rebuilt,
+    RecordFrame, Reloaded, Resumed, RetryTask, ReviewView, RolledBack, RunReport, RunToken, SearchPage,
+    SendAgain, SessionDetail, SessionPage, ShareLink, SignIn, SignInLink, SignedIn, SnapshotList,
+    StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
+    TerminalFrame, TerminalReceipt, TerminalView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
+    TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::MemoryEntry;
@@ -21,10 +41,10 @@ use crate::api::guard::guard;
 use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
-    App, agents, attach, attachments, audit, branches, bulk, calls, choices, comparisons, diff, directory, flows, gates, histories,
-    ids, journal, mailbox, mcp, memory, metrics, name_lookup, notifications, observed, pages, plans,
-    pull_requests, records, review, search, sessions, shares, sign_in, snapshots, stops, streams, subagents, system,
-    tasks, terminal, turns, worktrees, writer,
+    App, agents, attach, attachments, audit, branches, bulk, calls, choices, comparisons, diff, directory,
+    flows, gates, health, histories, ids, insight, journal, mailbox, mcp, memory, metrics, name_lookup,
+    notifications, observed, pages, plans, pull_requests, records, review, search, sessions, shares, sign_in,
+    snapshots, stops, streams, subagents, system, tasks, terminal, turns, worktrees, writer,
 };
 use crate::auth::Access;
 
@@ -94,6 +114,8 @@ const NOTIFICATIONS: &[&str] =
 const SEARCH: &[&str] = &["q", "agent", "in", "session", "kind", "since", "cursor", "limit"];
 
 const SESSION_SEARCH: &[&str] = &["q", "kind", "since", "cursor", "limit"];
+
+const INSIGHT: &[&str] = &["days", "by", "zone", "limit"];
 
 const HISTORIES: &[&str] = &["agent", "workspace", "cursor", "limit"];
 
@@ -243,6 +265,7 @@ fn about_sessions() -> Vec<ApiRoute> {
         look!("/sessions/{id}/purge" Look "purge_state" "How far the purge of a deleted session has come, and its tombstone." &[] => PurgeView, journal::purge),
         look!("/sessions/{id}/tree" Shared "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
         look!("/sessions/{id}/events" Shared "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
+        look!("/sessions/{id}/budgets" Look "session_budgets" "The budgets of a session, its family and the day, and what is left of them." &[] => BudgetReport, insight::budgets_of_session),
         look!("/sessions/{id}/search" Shared "search_session" "As `search`, in its log alone." SESSION_SEARCH => SearchPage, search::of_session),
         stream!("/sessions/{id}/attach" Shared "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
         look!("/sessions/{id}/terminal" Shared "get_terminal" "The screen of a program on a terminal, as text." &["transcript"] => TerminalView, terminal::view),
@@ -442,6 +465,9 @@ fn about_families() -> Vec<ApiRoute> {
 fn about_notifications() -> Vec<ApiRoute> {
     vec![
         look!("/metrics/continuity" LookAll "continuity" "How well people get back to their sessions: counts, rates, alerts." &[] => ContinuityReport, metrics::continuity),
+        look!("/metrics/continuity/history" LookAll "continuity_history" "How that was over time, and the alerts of that time." &["hours"] => HealthHistory, health::history),
+        look!("/insight" LookAll "insight" "Cost, tokens, turns, failures, approvals and time over days: by day, agent, model or folder." INSIGHT => InsightReport, insight::report),
+        look!("/budgets" LookAll "budgets" "The budgets in money, and what is left of the day's." &[] => BudgetReport, insight::budgets),
         look!("/ops/metrics/session-continuity" LookAll "ops_continuity" "As `continuity`." &[] => ContinuityReport, metrics::continuity),
         ApiRoute { base: "", answers: (200, None), ..look!("/metrics" LookAll "metrics" "All numbers, as Prometheus reads them." &[] => ContinuityReport, metrics::prometheus) },
         look!("/notifications" LookAll "list_notifications" "A page of notifications, newest first; with `after`, what changed since." NOTIFICATIONS => NotificationPage, notifications::list),

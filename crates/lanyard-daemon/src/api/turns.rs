@@ -12,8 +12,8 @@ use lanyard_api::types::{
     Reason, TurnList, TurnReceipt,
 };
 use lanyard_core::session::{
-    AgentChoice, ChoiceKind, Command, InboxChange, InboxCommand, Message, PromptPart, TurnResult, TurnRow,
-    TurnStatus, identity,
+    AgentAbility, AgentChoice, ChoiceKind, Command, DrivenBy, InboxChange, InboxCommand, Message, PromptPart,
+    TurnResult, TurnRow, TurnStatus, identity,
 };
 use lanyard_core::{NoteId, Outcome, SessionId, TurnId};
 use serde::Deserialize;
@@ -23,6 +23,7 @@ use crate::api::agents::{can_be_run, can_take_turn, not_open_elsewhere};
 use crate::api::attachments::{described, mark};
 use crate::api::choices::admit;
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
+use crate::api::lacks;
 use crate::api::sessions::{command_on, marked, not_rolling_back};
 use crate::engine::{Ask, Reply, Request, Sending};
 use crate::problem::Problem;
@@ -52,12 +53,25 @@ pub(super) async fn deliver(
     change: Change<NewTurn>,
 ) -> Result<Reply, Problem> {
     not_rolling_back(app, id)?;
-    let NewTurn { prompt, parts, client_turn_id, delivery, again, writer_epoch, memory, choice, resume } =
-        change.body;
+    let NewTurn {
+        prompt,
+        parts,
+        client_turn_id,
+        delivery,
+        again,
+        writer_epoch,
+        memory,
+        choice,
+        resume,
+        forced,
+    } = change.body;
     let session = load(app, id).await?.session;
     if resume { can_be_run(app, &session) } else { can_take_turn(app, &session) }?;
     not_open_elsewhere(app, &session, resume).await?;
     admit(app, &session, &choice).await?;
+    if session.driver() == DrivenBy::Parent {
+        lacks::admit(app, &session, AgentAbility::Prompt).await?;
+    }
     if again && client_turn_id.is_none() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -84,14 +98,17 @@ pub(super) async fn deliver(
         choice,
         take_over: resume,
         review: None,
+        forced,
     };
+    let warnings = lacks::warnings(app, &session, &message).await?;
     let epoch = writer_epoch.or(epoch);
     let intervention = app.config.now().config.intervention.of(&change.actor);
     let sending = Sending { message, writer_epoch: epoch, client, intervention, again };
     let ask = Ask::Send { session: id, sending: Box::new(sending) };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
-    let reply = app.engine.ask(request).await?;
+    let mut reply = app.engine.ask(request).await?;
     super::writer::wrote(app, id, epoch).await?;
+    reply.outcome.warnings.extend(warnings);
     Ok(reply)
 }
 

@@ -149,6 +149,8 @@ export function mark(event: Event): Line | null {
         ? quiet('continuity', 'The agent has reached all its MCP servers')
         : line('warn', `Without MCP servers: ${servers.join(', ')}`, 'warn')
     }
+    case 'run.bound_met':
+      return line('warn', `Bound met: ${words(event.data.what)} ${event.data.limit}${event.data.times > 1 ? `, ${event.data.times} times` : ''}`, 'warn')
     case 'run.wanted':
       return quiet('play', 'Wanted to go on')
     case 'writer.granted':
