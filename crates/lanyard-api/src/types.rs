@@ -46,13 +46,11 @@ pub use attach::{
 };
 pub use attachments::{NewPart, UploadedAttachment};
 pub use audit::{AuditEntry, AuditKind, AuditPage};
-pub use branches::{
-    BranchView, DiscardSession, DiscardedSession, EditSession, MergeSession, MergedSession,
-};
+pub use branches::{BranchView, DiscardSession, DiscardedSession, EditSession, MergeSession, MergedSession};
 pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 pub use comparisons::{
-    COMPARED_MAX, COMPARED_MIN, ComparedSession, ComparisonList, ComparisonView, KeepOne, KeptOne, NewCompared,
-    NewComparison, NotDiscarded,
+    COMPARED_MAX, COMPARED_MIN, ComparedSession, ComparisonList, ComparisonView, KeepOne, KeptOne,
+    NewCompared, NewComparison, NotDiscarded,
 };
 pub use config::{ConfigState, Reloaded};
 pub use control::{

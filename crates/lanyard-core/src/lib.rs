@@ -34,8 +34,8 @@ pub use attachment::AttachmentId;
 pub use backoff::Backoff;
 pub use flow::Flow;
 pub use id::{
-    CommentId, ComparisonId, ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId,
-    PlanId, RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
+    CommentId, ComparisonId, ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId,
+    NotificationId, PlanId, RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use log::{FollowedKind, Impossible, LogEntry, Record};
 pub use outcome::Outcome;

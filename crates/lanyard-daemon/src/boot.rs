@@ -261,8 +261,8 @@ fn tokens(
     config: &Config,
 ) -> Result<Arc<TokenBook>, BootError> {
     let (stored, mut notes) = (store.tokens()?, auth::read_all(&**store)?);
-    let tokens = TokenBook::new(operator, &[], engine.live.clone())
-        .with_operator_streams(config.daemon.operator_streams);
+    let tokens =
+        TokenBook::new(operator, engine.live.clone()).with_operator_streams(config.daemon.operator_streams);
     for token in &stored {
         tokens.add(token, notes.remove(&token.id).unwrap_or_default());
     }
@@ -448,11 +448,7 @@ impl AtWork {
             keeping: tokio::spawn(Keeper::new(app.memories.clone()).run()),
             purging: tokio::spawn(Purger::new(app.storage.clone()).run()),
             indexing: tokio::spawn(indexer::keep_up(app.store.clone(), app.clock.clone())),
-            noting: tokio::spawn(auth::keep_up(
-                app.tokens.clone(),
-                app.store.clone(),
-                app.clock.clone(),
-            )),
+            noting: tokio::spawn(auth::keep_up(app.tokens.clone(), app.store.clone(), app.clock.clone())),
         }
     }
 

@@ -16,8 +16,8 @@ use lanyard_core::session::{Refusal, StateName, TurnStatus};
 use lanyard_core::task::markdown::Fault;
 use lanyard_core::task::{TaskRefusal, TaskState};
 use lanyard_core::{
-    AttachmentId, CommentId, ComparisonId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId,
-    TaskId, Timestamp, TurnId,
+    AttachmentId, CommentId, ComparisonId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId,
+    SessionId, TaskId, Timestamp, TurnId,
 };
 use lanyard_git::worktree::WorktreeError;
 use lanyard_store::{AttachmentError, CursorError, StoreError};

@@ -52,7 +52,10 @@ fn with_all(mut command: Command, binary: impl FnOnce() -> Result<PathBuf>) -> R
     let chromium = CHROMIUM.find()?;
     // Always: what lies there may be of another day.
     web::build()?;
-    command.env(CHROMIUM.variable, chromium).env("LANYARD_BIN", binary()?).env("LANYARD_DASHBOARD_DIR", web::dist());
+    command
+        .env(CHROMIUM.variable, chromium)
+        .env("LANYARD_BIN", binary()?)
+        .env("LANYARD_DASHBOARD_DIR", web::dist());
     Ok(command)
 }
 

@@ -85,6 +85,7 @@ struct CompareRun {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct CompareKeep {
     /// The session to keep
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
@@ -286,11 +287,7 @@ impl CompareKeep {
 }
 
 /// The sessions that would be discarded, a line each.
-async fn losses(
-    client: &mut Client<'_>,
-    view: &ComparisonView,
-    kept: SessionId,
-) -> Result<String, Failure> {
+async fn losses(client: &mut Client<'_>, view: &ComparisonView, kept: SessionId) -> Result<String, Failure> {
     let mut text = String::from("These would be discarded:\n");
     for one in view.sessions.iter().filter(|one| one.session != kept) {
         let what = match standing(one) {

@@ -12,8 +12,8 @@ use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
 use crate::session::limit::turn_limited;
 use crate::session::observe_run::{
-    branch, choices, daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready,
-    run_started, snapshot, tools_missing,
+    branch, choices, daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended,
+    run_ready, run_started, snapshot, tools_missing,
 };
 use crate::session::operator::calls_for_review;
 use crate::session::part::PromptPart;

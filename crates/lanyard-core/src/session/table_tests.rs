@@ -18,14 +18,13 @@ use crate::session::limit_tests::limited;
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
     Answer, Given, HOUR, Input, add_alias, answer, archive, archived, asked_again, born, branch_discarded,
-    branch_merged, cancel_asked,
-    cancel_turn, checkpoint, choose, complete, context_compacted, daemon_restarted, delete, deleted, ended,
-    error_seen, fail, file_changed, gate_asked, gate_withdrawn, guidance_delivered, guide, in_force,
-    in_state, interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner, noted, offered, planned, quiet,
-    rename, reset, resume, rolled_back, run_adopted, run_ended, run_ready, run_started, said, set_anchors,
-    set_memory, snapshot_skipped, snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned,
-    tools_missing, turn_finished, turn_finished_as, turn_lost, unarchive, usage, withdraw_guidance,
-    withdraw_stop, work_ended,
+    branch_merged, cancel_asked, cancel_turn, checkpoint, choose, complete, context_compacted,
+    daemon_restarted, delete, deleted, ended, error_seen, fail, file_changed, gate_asked, gate_withdrawn,
+    guidance_delivered, guide, in_force, in_state, interrupted_by, issue_seen, migrate_to_agent,
+    migrate_to_owner, noted, offered, planned, quiet, rename, reset, resume, rolled_back, run_adopted,
+    run_ended, run_ready, run_started, said, set_anchors, set_memory, snapshot_skipped, snapshot_taken,
+    start_turn, stop, stop_at, tool_called, tool_returned, tools_missing, turn_finished, turn_finished_as,
+    turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
 };
 use crate::session::{
     Command, Delivery, InboxChange, LimitKind, NewSession, Promotion, ReviewCommand, Signal, State,

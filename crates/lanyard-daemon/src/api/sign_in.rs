@@ -8,8 +8,8 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_api::types::{Me, MyLimits, NewSignInLink, Reason, SignIn, SignInLink, SignedIn};
-use lanyard_core::flow::GUIDANCE_CHARS_MAX;
 use lanyard_core::Actor;
+use lanyard_core::flow::GUIDANCE_CHARS_MAX;
 
 use crate::api::App;
 use crate::api::context::{Change, Said};

@@ -72,7 +72,9 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
     let people = People::new();
     // The routes that would end the test go last.
     let mut routes = table();
-    routes.sort_by_key(|route| ["sign_out", "delete_session", "shutdown"].iter().position(|last| *last == route.name));
+    routes.sort_by_key(|route| {
+        ["sign_out", "delete_session", "shutdown"].iter().position(|last| *last == route.name)
+    });
     assert!(routes.len() > 25, "the table is short: {}", routes.len());
     let open: Vec<&str> =
         routes.iter().filter(|route| route.access == Access::Anyone).map(|route| route.name).collect();

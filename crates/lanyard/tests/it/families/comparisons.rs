@@ -144,7 +144,8 @@ fn keeping_one_goes_on_after_a_kill() {
 #[test]
 fn a_sessions_own_branch_is_merged_and_discarded() {
     let stage = Stage::new();
-    let new = json!({ "agent": "a", "title": "Fix", "workspace": stage.repo(), "worktree": { "branch": "fix" } });
+    let new =
+        json!({ "agent": "a", "title": "Fix", "workspace": stage.repo(), "worktree": { "branch": "fix" } });
     let session = id(&stage.ok("/sessions", &new), "session");
     let (turns, merge) = (format!("/sessions/{session}/turns"), format!("/sessions/{session}/merge"));
     stage.ok(&turns, &json!({ "prompt": WORK }));
