@@ -20,7 +20,9 @@ const AWAY = /net::ERR_(?!BLOCKED)|WebSocket connection to/
 const COPIED = /blocked an inline style \(style-src-elem\)/
 
 export function watch(page: Page, errors: string[]): void {
-  page.on('pageerror', (error) => errors.push(String(error)))
+  page.on('pageerror', (error) => {
+    if (!COPIED.test(String(error))) errors.push(String(error))
+  })
   page.on('console', (message) => {
     const text = message.text()
     if (message.type() === 'error' && !AWAY.test(text) && !COPIED.test(text) && !/status of (4\d\d|5\d\d)/.test(text)) errors.push(text)
