@@ -2,6 +2,7 @@
 //! programs inherit, and the places where tests end the process. It knows nothing of sessions.
 
 pub mod clock;
+pub mod day_zone;
 pub mod environment;
 mod error_chain;
 pub mod failpoint;

@@ -24,6 +24,7 @@ mod halt;
 mod inbox;
 mod intercept;
 mod intervention;
+mod lack;
 mod limit;
 mod message;
 mod observe;
@@ -95,10 +96,14 @@ pub use family::{Lineage, LinkEvents, NewSession, NewWorktree, create, fork, inh
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use governance::{FirstTool, Governance, GovernanceView, Language};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
-pub use halt::{held, starts_run, starts_work};
+pub use halt::{held, queues_turn, starts_run, starts_turn, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{DEADLINE_PASSED, call_begins, call_ends, call_passed, next_due};
 pub use intervention::{Intervention, may_converse};
+pub use lack::{
+    AgentAbility, AgentLack, AgentTraits, SubagentTraits, lack_of, lacks, lacks_of_agent,
+    lacks_of_capabilities, unstoppable,
+};
 pub use limit::{
     AskReason, Limit, LimitHold, LimitKind, LimitRules, LimitSeen, LimitWait, TurnLeg, Waited, hold,
 };
@@ -122,8 +127,8 @@ pub use review::{
     ReviewEvent, SENT_MAX, SPAN_LINES_MAX, VIEWED_MAX, ViewedFile, locate,
 };
 pub use run::{
-    AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run, RunEnd, RunEvent,
-    RunPhase, RunReady,
+    ActivityMark, AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run,
+    RunEnd, RunEvent, RunPhase, RunReady, TerminalActivity,
 };
 pub use sandbox::{AllowedHost, Containment, NetworkReach, SandboxLevel, SandboxMechanism, SandboxRule};
 pub use signal::Signal;

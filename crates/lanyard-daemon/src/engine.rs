@@ -17,6 +17,7 @@ mod import;
 mod records;
 mod residents;
 mod sharing;
+mod spending;
 mod turns;
 mod worker;
 
@@ -50,6 +51,8 @@ use lanyard_base::live_config::LiveConfig;
 use behind::Behind;
 pub(crate) use halting::{Halted, Halting};
 use helm::Helm;
+pub use spending::BudgetStatus;
+pub(crate) use spending::day_zone;
 pub use turns::Sending;
 pub(crate) use worker::incarnation;
 
@@ -162,6 +165,10 @@ pub enum Ask {
         call: Box<Call>,
         returned: Returned,
     },
+    /// The budgets of a session, in [`Reply::budget`].
+    Measure {
+        session: SessionId,
+    },
     /// Nothing may have happened for a while: look, and answer in `seq` after how many milliseconds to look again.
     Nudge {
         session: SessionId,
@@ -216,11 +223,21 @@ pub struct Reply {
     pub lead: Lead,
     /// What became of a message that was not sent before.
     pub sent: Option<TurnResult>,
+    /// The session's budgets.
+    pub budget: Option<Box<BudgetStatus>>,
 }
 
 impl From<Outcome> for Reply {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, repeated: false, passage: None, uncertain: false, lead: Lead::default(), sent: None }
+        Self {
+            outcome,
+            repeated: false,
+            passage: None,
+            uncertain: false,
+            lead: Lead::default(),
+            sent: None,
+            budget: None,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod approvals;
 pub mod auth;
 mod bell;
 mod boot;
+mod budgets;
 mod call_flags;
 pub mod continuity;
 pub mod dashboard;

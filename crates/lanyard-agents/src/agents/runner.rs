@@ -122,6 +122,8 @@ pub(super) struct Runner {
     chosen_for_turn: bool,
     /// The turn wrote more than it may: what follows is counted and dropped.
     flood: Option<u64>,
+    /// A cost was reported that no wider budget was compared with.
+    unmeasured: bool,
 }
 
 /// What is left to do after a run.
@@ -145,6 +147,8 @@ struct Turn {
     warned: bool,
     tool_calls: u64,
     tokens: u64,
+    /// Reported cost, in millionths of a dollar, that of its subagents included.
+    cost: u64,
     /// Where in the output it began.
     from: u64,
     cancel: Option<Cancel>,

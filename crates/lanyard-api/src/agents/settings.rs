@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use lanyard_core::budget::Dollars;
 use lanyard_core::session::{
     AgentChoice, AgentOffer, ChoiceKind, LimitRules, NetworkReach, OfferMenu, ResourceBounds, ResumeWay,
     SandboxLevel, SandboxRule,
@@ -270,6 +271,8 @@ pub struct Budget {
     pub tool_calls: u64,
     /// Input and output together, where the agent reports them.
     pub tokens: u64,
+    /// Cost in US dollars, where the agent reports it; `[budgets] turn_usd` is for all agents.
+    pub cost_usd: Dollars,
     /// Bytes the agent writes to its output, all of which become part of the log.
     pub output_bytes: u64,
 }
@@ -279,7 +282,13 @@ const OUTPUT_BYTES: u64 = 64 << 20;
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { time_ms: 0, tool_calls: 0, tokens: 0, output_bytes: OUTPUT_BYTES }
+        Self {
+            time_ms: 0,
+            tool_calls: 0,
+            tokens: 0,
+            cost_usd: Dollars::default(),
+            output_bytes: OUTPUT_BYTES,
+        }
     }
 }
 

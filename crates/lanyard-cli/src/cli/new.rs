@@ -102,6 +102,7 @@ impl NewArgs {
             worktree,
             tree: None,
             setup: Vec::new(),
+            comparison: None,
             task: None,
             observed: false,
             driven_by: self.not_run.then_some(DrivenBy::Nobody),

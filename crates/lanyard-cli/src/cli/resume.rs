@@ -351,6 +351,7 @@ async fn wait(context: &Context, session: SessionId, after: u64) -> Result<Back,
             RunEvent::Started { .. } => ended = None,
             RunEvent::Adopted { .. }
             | RunEvent::ToolsMissing { .. }
+            | RunEvent::Activity { .. }
             | RunEvent::BoundMet { .. }
             | RunEvent::Offered(_)
             | RunEvent::InForce(_)

@@ -180,6 +180,7 @@ fn attempt(session: &Session, event: &RunEvent) -> Option<Attempt> {
         RunEvent::Started { .. }
         | RunEvent::Adopted { .. }
         | RunEvent::ToolsMissing { .. }
+        | RunEvent::Activity { .. }
         | RunEvent::BoundMet { .. }
         | RunEvent::Offered(_)
         | RunEvent::InForce(_)

@@ -8,7 +8,7 @@ use crate::session::driven::DrivenBy;
 use crate::session::event::Envelope;
 use crate::session::gate::{Gate, GateEvent, GateKind, GateStatus, SETTLED_MAX};
 use crate::session::record::Session;
-use crate::session::run::{Capabilities, Continuity, Run, RunEvent, RunPhase};
+use crate::session::run::{ActivityMark, Capabilities, Continuity, Run, RunEvent, RunPhase};
 
 impl Session {
     pub(super) fn run(&mut self, event: &RunEvent, seq: u64) -> bool {
@@ -34,6 +34,7 @@ impl Session {
                     capabilities: Capabilities { steer: *steers, ..Capabilities::default() },
                     missing_tools: Vec::new(),
                     sandbox: sandbox.clone(),
+                    activity: None,
                 });
                 alive && follows && counts
             }
@@ -54,6 +55,10 @@ impl Session {
             }
             RunEvent::Adopted { run } => {
                 self.living(*run).map(|held| held.continuity = Some(Continuity::Exact)).is_some()
+            }
+            RunEvent::Activity { run, activity, watched } => {
+                let mark = ActivityMark { activity: *activity, seq, watched: *watched };
+                self.living(*run).map(|held| held.activity = Some(mark)).is_some()
             }
             RunEvent::ToolsMissing { run, servers } => {
                 self.living(*run).map(|held| held.missing_tools.clone_from(servers)).is_some()

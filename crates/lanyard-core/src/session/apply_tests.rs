@@ -37,7 +37,7 @@ use crate::session::testing::{
 use crate::session::{
     AgentChoice, AgentOffer, ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus,
     OfferItem, OfferMenu, OfferedCommand, Policy, ResumeWay, RunEnd, RunEvent, RunReady, Session,
-    SessionView, Signal, State, StateName, Status, StopLevel, replay, view,
+    SessionView, Signal, State, StateName, Status, StopLevel, TerminalActivity, replay, view,
 };
 
 /// S0-24, S1-B08: a log that was damaged is found out, never believed and never a crash.
@@ -1395,7 +1395,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 90;
+const EVENTS: usize = 93;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1421,6 +1421,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Resumed { .. } => 77,
             ChangeEvent::Imported(_) => 78,
             ChangeEvent::ChoiceSet { .. } => 86,
+            ChangeEvent::Renamed { .. } => 89,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1451,6 +1452,8 @@ fn number(event: &Event) -> usize {
             ContextEvent::Snapshot { .. } => 36,
             ContextEvent::SnapshotSkipped { .. } => 37,
             ContextEvent::RolledBack { .. } => 71,
+            ContextEvent::BranchMerged { .. } => 90,
+            ContextEvent::BranchDiscarded { .. } => 91,
         },
         Event::Control(event) => match event {
             ControlEvent::StopRequested { .. } => 23,
@@ -1501,9 +1504,10 @@ fn number(event: &Event) -> usize {
             RunEvent::Ended { .. } => 43,
             RunEvent::Wanted { .. } => 44,
             RunEvent::ToolsMissing { .. } => 73,
-            RunEvent::BoundMet { .. } => 89,
+            RunEvent::BoundMet { .. } => 92,
             RunEvent::Offered(_) => 87,
             RunEvent::InForce(_) => 88,
+            RunEvent::Activity { .. } => 93,
         },
         Event::Gate(event) => match event {
             GateEvent::Opened { .. } => 45,
@@ -1555,6 +1559,7 @@ fn created() -> Event {
         worker: Some(crate::WorkerId::from_u128(6)),
         parent: Some(session_id(2)),
         forked_from: Some(Fork { session: session_id(3), seq: 7 }),
+        comparison: None,
         aliases: vec!["x".into()],
         anchors: vec!["a".into()],
         governance_level: Some("strict".into()),
@@ -1586,6 +1591,7 @@ fn change_samples() -> Vec<Event> {
             .into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
         ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
+        ChangeEvent::Renamed { title: "t".into() }.into(),
         imported(),
         ChangeEvent::PlanJoined { plan: "p".into() }.into(),
         ChangeEvent::Seen { seq: 1 }.into(),
@@ -1642,6 +1648,7 @@ fn inbox_samples() -> Vec<Event> {
             note,
             memory: Some(MemoryAsk { mode: Some(MemoryMode::Off), ..MemoryAsk::default() }),
             choice: chosen(),
+            forced: true,
         }
         .into(),
         InboxEvent::Edited {
@@ -1700,6 +1707,7 @@ fn started_sample() -> Event {
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
         choice: chosen(),
+        forced: true,
     }
     .into()
 }
@@ -1837,6 +1845,7 @@ fn run_samples() -> Vec<Event> {
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),
         RunEvent::Wanted { ways: vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble] }.into(),
         RunEvent::ToolsMissing { run: run_id(1), servers: vec!["lanyard".into()] }.into(),
+        RunEvent::Activity { run: run_id(1), activity: TerminalActivity::Rang, watched: true }.into(),
         RunEvent::BoundMet {
             run: run_id(1),
             what: BoundedResource::Memory,
@@ -1877,6 +1886,8 @@ fn gate_samples() -> Vec<Event> {
             removed: 0,
         }
         .into(),
+        ContextEvent::BranchMerged { branch: "b".into(), commit: "0a".into(), into: "main".into() }.into(),
+        ContextEvent::BranchDiscarded { branch: "b".into(), reference: "refs/x".into() }.into(),
     ]
 }
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{SessionId, TaskId, WorkerId};
+use crate::id::{ComparisonId, SessionId, TaskId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, MemoryMode};
 use crate::session::bounds::ResourceBounds;
@@ -85,6 +85,9 @@ pub struct NewSession {
     /// The commands that prepared that worktree.
     #[serde(skip)]
     pub setup: Vec<SetupStep>,
+    /// The comparison it is made for. Only Lanyard itself says so.
+    #[serde(skip)]
+    pub comparison: Option<ComparisonId>,
     /// An agent's own subagent: it is at work already, whatever its parent may do. Only Lanyard itself says so.
     #[serde(skip)]
     pub observed: bool,
@@ -199,6 +202,7 @@ pub fn create(
         worker: new.task.map(|(_, worker)| worker),
         parent: parent.map(|(parent, _)| parent.id),
         forked_from: None,
+        comparison: new.comparison,
         aliases,
         anchors: new.anchors.clone(),
         governance_level: new.governance_level.clone().or_else(|| above.level.clone()),
@@ -241,6 +245,7 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         worker: None,
         parent: None,
         forked_from: Some(Fork { session: source.id, seq }),
+        comparison: None,
         aliases: Vec::new(),
         anchors: source.anchors.clone(),
         governance_level: source.governance.level.clone(),

@@ -10,7 +10,7 @@ use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::limit::put_back;
 use crate::session::observe::{in_flight, interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::{ActiveTurn, Session};
-use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
+use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady, TerminalActivity};
 use crate::session::sandbox::Containment;
 use crate::session::signal::Signal;
 use crate::session::state::InterruptCause;
@@ -101,6 +101,20 @@ pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -
         Some(held) if held.missing_tools == servers => Vec::new(),
         Some(_) => vec![RunEvent::ToolsMissing { run, servers }.into()],
         None => unexpected(session, &Signal::ToolsMissing { run, servers }),
+    }
+}
+
+/// A program on a terminal does something else than before.
+pub(super) fn terminal_activity(
+    session: &Session,
+    run: RunId,
+    activity: TerminalActivity,
+    watched: bool,
+) -> Vec<Event> {
+    match current(session, run) {
+        Some(held) if held.activity.is_some_and(|mark| mark.activity == activity) => Vec::new(),
+        Some(_) => vec![RunEvent::Activity { run, activity, watched }.into()],
+        None => unexpected(session, &Signal::TerminalActivity { run, activity, watched }),
     }
 }
 
@@ -254,6 +268,26 @@ fn detail(value: &serde_json::Value) -> serde_json::Value {
 pub(super) fn gate_withdrawn(session: &Session, request: &str, why: &str) -> Vec<Event> {
     let gate = session.open_gates().find(|gate| gate.question.request == request);
     gate.map(|gate| GateEvent::Withdrawn { gate: gate.id, why: short(why) }.into()).into_iter().collect()
+}
+
+/// What became of the session's branch, also after its end.
+pub(super) fn branch(session: &Session, signal: &Signal) -> Vec<Event> {
+    if session.deleted {
+        return Vec::new();
+    }
+    if let Signal::BranchMerged { branch, commit, into } = signal {
+        let (branch, commit, into) = (short(branch), short(commit), short(into));
+        return vec![ContextEvent::BranchMerged { branch, commit, into }.into()];
+    }
+    // Discarded again after a crash, it is told once.
+    let held = session.tree.as_ref().is_some_and(|tree| !tree.removed);
+    if let Signal::BranchDiscarded { branch, reference } = signal
+        && held
+    {
+        let (branch, reference) = (short(branch), short(reference));
+        return vec![ContextEvent::BranchDiscarded { branch, reference }.into()];
+    }
+    Vec::new()
 }
 
 /// Taken also for a session that has just ended: a stop is worth a place to come back to.

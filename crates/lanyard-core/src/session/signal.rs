@@ -12,7 +12,7 @@ use crate::session::gate::Question;
 use crate::session::limit::LimitSeen;
 use crate::session::part::PromptPart;
 use crate::session::record::is_default;
-use crate::session::run::{Receipt, RunEnd, RunReady};
+use crate::session::run::{Receipt, RunEnd, RunReady, TerminalActivity};
 use crate::session::sandbox::Containment;
 use crate::session::state::InterruptCause;
 use crate::time::Timestamp;
@@ -167,6 +167,13 @@ pub enum Signal {
     RunAdopted {
         run: RunId,
     },
+    /// A program on a terminal began to write, or came to rest.
+    TerminalActivity {
+        run: RunId,
+        activity: TerminalActivity,
+        #[serde(default)]
+        watched: bool,
+    },
     /// The agent has not reached these MCP servers, although they were offered to it.
     ToolsMissing {
         run: RunId,
@@ -224,6 +231,17 @@ pub enum Signal {
         added: u32,
         removed: u32,
     },
+    /// The session's branch was merged.
+    BranchMerged {
+        branch: String,
+        commit: String,
+        into: String,
+    },
+    /// The session's worktree and branch were removed; `reference` has what they held.
+    BranchDiscarded {
+        branch: String,
+        reference: String,
+    },
     /// The agent's work has ended: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
@@ -266,6 +284,7 @@ impl Signal {
             Self::RunStarted { .. } => "run_started",
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
+            Self::TerminalActivity { .. } => "terminal_activity",
             Self::ToolsMissing { .. } => "tools_missing",
             Self::BoundMet { .. } => "bound_met",
             Self::Offered(_) => "offered",
@@ -276,6 +295,8 @@ impl Signal {
             Self::SnapshotTaken { .. } => "snapshot_taken",
             Self::SnapshotSkipped { .. } => "snapshot_skipped",
             Self::RolledBack { .. } => "rolled_back",
+            Self::BranchMerged { .. } => "branch_merged",
+            Self::BranchDiscarded { .. } => "branch_discarded",
             Self::WorkEnded { .. } => "work_ended",
             Self::DaemonRestarted => "daemon_restarted",
             Self::Quiet { .. } => "quiet",

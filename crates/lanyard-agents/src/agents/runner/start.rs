@@ -36,7 +36,7 @@ use crate::agents::confine::{self, Confined};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting, Tuned};
 use crate::agents::given::with_parts;
 use crate::agents::handover;
-use crate::agents::on_terminal::OnTerminal;
+use crate::agents::on_terminal::{self, OnTerminal};
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::shared::{Opened, Shared};
@@ -509,8 +509,13 @@ async fn plan(
 ) -> Result<Plan, Failure> {
     let fresh = Plan { begin: Begin::New, past: None, ways: Vec::new() };
     if settings.driver == DriverKind::Terminal {
-        // The same command again: what the program remembers of the run before is not known.
         let again = session.run.as_ref().is_some_and(|run| run.number > 1);
+        let (held, own) = (session.clone(), settings.clone());
+        let found = tokio::task::spawn_blocking(move || on_terminal::resumable(&held, &own)).await;
+        if let (true, Ok(Some(native))) = (again, found) {
+            return Ok(Plan { begin: Begin::Resume { native }, ..fresh });
+        }
+        // The same command again: what the program remembers of the run before is not known.
         return Ok(Plan { past: again.then(|| (Continuity::Lost, String::new())), ..fresh });
     }
     let Some(native) = session.native.clone().filter(|_| !is_unwritten(session, settings)) else {
@@ -627,6 +632,9 @@ pub(in crate::agents) fn add_conversation(
     setting: &Setting,
     mcp_config: &str,
 ) {
+    if settings.driver == DriverKind::Terminal {
+        spec.argv.extend(on_terminal::conversation_words(&settings.command, setting));
+    }
     if settings.driver == DriverKind::Claude {
         spec.argv.extend(claude::arguments(setting, mcp_config));
         let (name, value) = claude::STATES;
@@ -660,7 +668,7 @@ pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> B
         DriverKind::Claude => Box::new(ClaudeCode::new(setting)),
         DriverKind::Codex => Box::new(Codex::new(setting)),
         DriverKind::Command => Box::new(CommandDriver::new(setting, settings.per_turn())),
-        DriverKind::Terminal => Box::new(OnTerminal::new(settings.command.first(), setting)),
+        DriverKind::Terminal => Box::new(OnTerminal::new(&settings.command, setting)),
     }
 }
 
@@ -773,6 +781,7 @@ impl Runner {
             bound_behind: String::new(),
             idle_since: now,
             flood: None,
+            unmeasured: false,
             undelivered: None,
             chosen_for_turn: false,
             shared,

@@ -2,7 +2,7 @@
 
 use lanyard_core::session::{
     ChangeEvent, ContextEvent, ControlEvent, InboxEvent, Pen, ReleaseReason, ReviewEvent, RunEnd, RunEvent,
-    WriterEvent, bound_met_in_words,
+    TerminalActivity, WriterEvent, bound_met_in_words,
 };
 
 use crate::render::event::{imported, stop_level};
@@ -24,6 +24,11 @@ pub(super) fn run(event: &RunEvent) -> Option<String> {
             format!("{name}{} is ready{}", version.unwrap_or_default(), how.unwrap_or_default())
         }
         RunEvent::Adopted { .. } => "the daemon was started again; the same process goes on".to_owned(),
+        RunEvent::Activity { activity, .. } => match activity {
+            TerminalActivity::Working => "the program writes".to_owned(),
+            TerminalActivity::Quiet => "the program is quiet".to_owned(),
+            TerminalActivity::Rang => "the program rang, and is quiet".to_owned(),
+        },
         RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => {
             "the agent has reached all its MCP servers".to_owned()
         }
@@ -67,6 +72,12 @@ pub(super) fn context(event: &ContextEvent) -> Option<String> {
         }
         ContextEvent::SnapshotSkipped { why, .. } => Some(format!("no checkpoint: {}", one_line(why))),
         ContextEvent::RolledBack { to, .. } => Some(format!("workspace rolled back to {}", one_line(to))),
+        ContextEvent::BranchMerged { branch, into, .. } => {
+            Some(format!("branch {} merged into {}", one_line(branch), one_line(into)))
+        }
+        ContextEvent::BranchDiscarded { branch, reference } => {
+            Some(format!("branch {} discarded, kept under {}", one_line(branch), one_line(reference)))
+        }
         ContextEvent::ErrorSeen { text: Some(text), .. } => Some(format!("error: {}", one_line(text))),
         ContextEvent::Stalled { repeats, .. } => Some(format!("stalled: the same {repeats} times")),
         ContextEvent::AnchorsSet { .. }
@@ -115,6 +126,7 @@ pub(super) fn change(event: &ChangeEvent) -> Option<String> {
         }
         ChangeEvent::ChoiceSet { choice } => Some(format!("chosen: {}", choice_words(choice))),
         ChangeEvent::Imported(import) => Some(format!("imported {}", imported(import))),
+        ChangeEvent::Renamed { title } => Some(format!("renamed to {}", one_line(title))),
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }

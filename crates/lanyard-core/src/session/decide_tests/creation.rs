@@ -54,6 +54,7 @@ fn everything_that_is_asked_for_is_kept() {
         workspace: Some("/src/app".into()),
         worktree: None,
         tree: None,
+        comparison: None,
         setup: Vec::new(),
         plan: Some("plan-1".into()),
         phase: Some("execute".into()),

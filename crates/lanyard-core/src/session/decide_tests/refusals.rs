@@ -1,6 +1,7 @@
 //! Refusals: their codes, and how many of them the log holds.
 
 use super::*;
+use crate::budget::{BudgetLine, BudgetScope, Dollars};
 use crate::refusal::RefusalKind;
 use crate::session::testing::pen;
 
@@ -172,6 +173,8 @@ fn the_codes_of_refusals() {
         signal_forbidden       recorded             an agent cannot report `turn_finished` about its own session
         calls_open             recorded             tool calls of the session are under way, so its turn has not ended
         halted                                      an operator halted all work
+        budget_spent                                the day's budget of $5.00 is spent: $5.12
+        force_forbidden                             only an operator may begin a turn although a budget is spent
         intervention_root_only recorded             turns of people go to sessions of level 1, and this one is of level 2
         memory_tag_bad                  bad request `a,b` cannot be a tag
         memory_policy_wider                         the memory policy would allow more than the session's does"#]]
@@ -243,6 +246,12 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
+        Refusal::BudgetSpent(BudgetLine {
+            scope: BudgetScope::Day,
+            limit: Dollars::from_micros(5_000_000),
+            spent: Dollars::from_micros(5_120_000),
+        }),
+        Refusal::ForceForbidden,
         Refusal::RootOnly { level: 2, root: session_id(1) },
         Refusal::Memory(crate::memory::MemoryRefusal::BadTag { tag: "a,b".into() }),
         Refusal::Memory(crate::memory::MemoryRefusal::Wider { of: "the session's" }),
@@ -311,6 +320,8 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::SignalForbidden { .. }
             | Refusal::CallsOpen
             | Refusal::Halted
+            | Refusal::BudgetSpent(_)
+            | Refusal::ForceForbidden
             | Refusal::RootOnly { .. }
             | Refusal::Memory(_) => {}
         }

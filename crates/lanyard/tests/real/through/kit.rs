@@ -94,6 +94,27 @@ impl<'a> Kit<'a> {
         answer.json()
     }
 
+    /// The reason of the daemon why a session's agent cannot do something.
+    pub(super) fn lack(&self, session: &str, what: &str) -> Option<String> {
+        let lacks = self.get(&format!("/sessions/{session}"))["lacks"].clone();
+        let found = lacks.as_array()?.iter().find(|lack| lack["what"] == what)?.clone();
+        found["why"].as_str().map(str::to_owned)
+    }
+
+    /// `lanyard hook install`, as the agent's user.
+    pub(super) fn install_hook(&self, harness: &str) {
+        let output = std::process::Command::new(binary())
+            .arg("--data-dir")
+            .arg(self.daemon.home())
+            .args(["hook", "install", harness])
+            .env_clear()
+            .env("HOME", self.folder.path().join("home"))
+            .current_dir(&self.work)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     pub(super) fn session(&self) -> String {
         let new = json!({ "agent": self.agent, "workspace": self.work });
         self.post("/sessions", &new)["session"].as_str().unwrap().to_owned()
