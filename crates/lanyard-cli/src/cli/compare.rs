@@ -12,9 +12,10 @@ use lanyard_core::session::{AgentChoice, SessionView};
 use lanyard_core::{ComparisonId, SessionId};
 
 use super::ask::{agreed, can_ask};
-use super::attach_flags::{AttachFlags, upload};
+use super::attach_flags::AttachFlags;
 use super::target::{folder, is_stdin, words_or_stdin};
 use super::worktree::allow_setup;
+use crate::attached::upload;
 use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
