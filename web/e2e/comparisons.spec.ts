@@ -24,7 +24,7 @@ test('a message goes to two agents, their changes stand beside each other, and o
   const panes = page.getByRole('group', { name: 'Sessions beside each other' }).locator('> section')
   await expect(panes).toHaveCount(2)
   for (const at of [0, 1]) await expect(panes.nth(at).getByText('Completed', { exact: true })).toBeVisible()
-  await page.getByRole('radio', { name: 'Changes' }).or(page.getByRole('button', { name: 'Changes' })).first().click()
+  await page.getByRole('radiogroup', { name: 'View' }).getByText('Changes').click()
   for (const at of [0, 1]) await expect(panes.nth(at).getByText('new.txt')).toBeVisible()
   expect(await findings(page)).toEqual([])
   await picture(page, 'comparison')

@@ -130,7 +130,7 @@ test('pictures', async ({ page, daemon }) => {
   })
   await page.goto(daemon.at(`/comparisons/${compared.id}`))
   await expect(page.getByText('The tests pass.')).toHaveCount(2)
-  await page.getByText('Changes', { exact: true }).click()
+  await page.getByRole('radiogroup', { name: 'View' }).getByText('Changes').click()
   await expect(page.getByText('parse.ts')).toHaveCount(2)
   await both(page, 'comparison', ['laptop'])
   for (const [name, path] of [['plans', '/plans'], ['memory', '/memory'], ['audit', '/audit'], ['agents', '/agents'], ['settings', '/settings'], ['search', '/search?q=tests']] as const) {
