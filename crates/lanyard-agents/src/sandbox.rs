@@ -76,6 +76,9 @@ pub struct Enclosure {
     pub door: PathBuf,
     /// The port of the run's relay.
     pub relay: Option<u16>,
+    /// Whether its processes can make namespaces of users. Root's could write the control groups of others in them.
+    #[serde(default)]
+    pub nests: bool,
     /// Variables that lead to sockets of the user.
     pub unset: Vec<String>,
 }

@@ -87,8 +87,10 @@ impl BudgetTeller {
             };
             for stage in Stage::ALL.into_iter().filter(|stage| stage.holds(line, percent)) {
                 let key = key(stage, line.scope, &whose);
-                if self.told()?.insert(key.clone()) {
-                    self.notifications.raise(told(stage, line, status, key))?;
+                // Raised twice at a time it is one notification, since its condition lasts.
+                if !self.told()?.contains(&key) {
+                    self.notifications.raise(told(stage, line, status, key.clone()))?;
+                    self.told()?.insert(key);
                 }
             }
         }

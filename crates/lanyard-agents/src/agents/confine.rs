@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::session::{
-    BoundsMode, Containment, HeldBound, NetworkReach, ResourceBounds, SandboxMechanism, SandboxRule,
+    BoundsMode, Containment, HeldBound, NetworkReach, ResourceBounds, SandboxLevel, SandboxMechanism,
+    SandboxRule,
 };
 use lanyard_core::{RunId, Session};
 
@@ -145,6 +146,8 @@ fn enclose(
         helper: crate::agents::program(),
         door: PathBuf::new(),
         relay: None,
+        // Some agents have a sandbox of their own. Root cannot map itself in a namespace here, so none works for it.
+        nests: level == SandboxLevel::Workspace && !rustix::process::geteuid().is_root(),
         unset: sandbox::unset(),
     })
 }

@@ -147,8 +147,8 @@ impl Runs {
     pub async fn end_work(&self, run: &str, work: Work, grace: Duration) -> io::Result<EndedWork> {
         let folder = self.existing(run)?;
         let ShimFile { shim, agent } = folder.shim()?.unwrap_or(ShimFile { shim: None, agent: None });
-        let (name, group) = (run.to_owned(), folder.group());
-        let ending = move || end_work(&name, shim.as_ref(), agent.as_ref(), (&work, group), grace);
+        let name = run.to_owned();
+        let ending = move || end_work(&name, shim.as_ref(), agent.as_ref(), &work, grace);
         tokio::task::spawn_blocking(ending).await.map_err(io::Error::other)?
     }
 

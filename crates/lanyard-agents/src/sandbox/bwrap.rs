@@ -42,9 +42,11 @@ pub(super) fn arguments(of: &Enclosure, argv: &[String], cwd: &Path, parent: Par
     if parent == Parent::TakesItAlong {
         say(&["--die-with-parent"]);
     }
-    match of.level {
-        SandboxLevel::Strict => say(&["--disable-userns"]),
-        SandboxLevel::Off | SandboxLevel::Workspace => say(&["--ro-bind", "/", "/"]),
+    if !of.nests {
+        say(&["--disable-userns"]);
+    }
+    if of.level != SandboxLevel::Strict {
+        say(&["--ro-bind", "/", "/"]);
     }
     for (path, target) in &of.links {
         say(&["--symlink", &text(target), &text(path)]);

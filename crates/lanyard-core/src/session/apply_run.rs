@@ -14,30 +14,7 @@ impl Session {
     pub(super) fn run(&mut self, event: &RunEvent, seq: u64) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            RunEvent::Started { run, number, mirrored, steers, sandbox, account, .. } => {
-                self.forget_seen_calls();
-                self.driven_by = Some(if *mirrored { DrivenBy::Parent } else { DrivenBy::Lanyard });
-                let before = self.run.as_ref();
-                let follows = before.is_none_or(|before| !before.is_live());
-                let counts = *number == before.map_or(0, |before| before.number) + 1;
-                self.run = Some(Run {
-                    id: *run,
-                    number: *number,
-                    phase: RunPhase::Starting,
-                    cursor: 0,
-                    account: account.clone(),
-                    turns: 0,
-                    mirrored: *mirrored,
-                    continuity: None,
-                    opened: None,
-                    info: None,
-                    capabilities: Capabilities { steer: *steers, ..Capabilities::default() },
-                    missing_tools: Vec::new(),
-                    sandbox: sandbox.clone(),
-                    activity: None,
-                });
-                alive && follows && counts
-            }
+            RunEvent::Started { .. } => self.run_starts(event) && alive,
             RunEvent::Ready(ready) => {
                 self.native = Some(ready.native.clone());
                 self.carries = None;
@@ -92,6 +69,35 @@ impl Session {
                 alive
             }
         }
+    }
+
+    /// Whether a run may begin now.
+    fn run_starts(&mut self, event: &RunEvent) -> bool {
+        let RunEvent::Started { run, number, mirrored, steers, sandbox, account, .. } = event else {
+            return false;
+        };
+        self.forget_seen_calls();
+        self.driven_by = Some(if *mirrored { DrivenBy::Parent } else { DrivenBy::Lanyard });
+        let before = self.run.as_ref();
+        let follows = before.is_none_or(|before| !before.is_live());
+        let counts = *number == before.map_or(0, |before| before.number) + 1;
+        self.run = Some(Run {
+            id: *run,
+            number: *number,
+            phase: RunPhase::Starting,
+            cursor: 0,
+            account: account.clone(),
+            turns: 0,
+            mirrored: *mirrored,
+            continuity: None,
+            opened: None,
+            info: None,
+            capabilities: Capabilities { steer: *steers, ..Capabilities::default() },
+            missing_tools: Vec::new(),
+            sandbox: sandbox.clone(),
+            activity: None,
+        });
+        follows && counts
     }
 
     /// The run of this id, while it lives.

@@ -170,7 +170,7 @@ pub fn lacks(session: &Session, agent: &AgentTraits<'_>) -> Vec<AgentLack> {
 
 /// The reason why a session cannot be asked for one thing.
 #[must_use]
-pub fn lack_of<'a>(lacks: &'a [AgentLack], what: AgentAbility) -> Option<&'a AgentLack> {
+pub fn lack_of(lacks: &[AgentLack], what: AgentAbility) -> Option<&AgentLack> {
     lacks.iter().find(|lack| lack.what == what)
 }
 

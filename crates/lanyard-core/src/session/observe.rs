@@ -97,9 +97,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::RunReady(ready) => run_ready(session, ready),
         Signal::RunAdopted { run } => run_adopted(session, *run),
         Signal::ToolsMissing { run, servers } => tools_missing(session, *run, servers),
-        Signal::TerminalActivity { run, activity, watched } => {
-            terminal_activity(session, *run, *activity, *watched)
-        }
+        Signal::TerminalActivity { .. } => terminal_activity(session, signal),
         Signal::BoundMet { run, what, times } => bound_met(session, *run, *what, *times),
         Signal::Offered(_) | Signal::InForce(_) => choices(session, signal),
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),

@@ -10,7 +10,7 @@ use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::limit::put_back;
 use crate::session::observe::{in_flight, interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::{ActiveTurn, Session};
-use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady, TerminalActivity};
+use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
 use crate::session::sandbox::Containment;
 use crate::session::signal::Signal;
 use crate::session::state::InterruptCause;
@@ -105,16 +105,12 @@ pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -
 }
 
 /// A program on a terminal does something else than before.
-pub(super) fn terminal_activity(
-    session: &Session,
-    run: RunId,
-    activity: TerminalActivity,
-    watched: bool,
-) -> Vec<Event> {
+pub(super) fn terminal_activity(session: &Session, signal: &Signal) -> Vec<Event> {
+    let &Signal::TerminalActivity { run, activity, watched } = signal else { return Vec::new() };
     match current(session, run) {
         Some(held) if held.activity.is_some_and(|mark| mark.activity == activity) => Vec::new(),
         Some(_) => vec![RunEvent::Activity { run, activity, watched }.into()],
-        None => unexpected(session, &Signal::TerminalActivity { run, activity, watched }),
+        None => unexpected(session, signal),
     }
 }
 

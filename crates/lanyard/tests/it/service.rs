@@ -177,5 +177,10 @@ fn systemd_finds_no_fault_with_the_unit() {
         checked => checked.unwrap(),
     };
     let said = String::from_utf8_lossy(&checked.stderr);
-    assert!(checked.status.success() && !said.contains("lanyard.service:"), "{said}");
+    // Older than 254, which says so and goes on.
+    let is_older = |line: &&str| line.contains("Unknown key") && line.contains("'DelegateSubgroup'");
+    let older = said.lines().any(|line| is_older(&line));
+    let faults: Vec<&str> =
+        said.lines().filter(|line| line.contains("lanyard.service:") && !is_older(line)).collect();
+    assert!((checked.status.success() || older) && faults.is_empty(), "{said}");
 }

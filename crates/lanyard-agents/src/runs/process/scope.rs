@@ -9,8 +9,9 @@ use lanyard_api::names::MARKER;
 use super::{Identity, Process, look, table};
 use crate::runs::cgroup;
 
-/// Who is part of a run: whatever descends from the shim, is in its session or in the agent's group, is in the control
-/// group of the run, or bears the run's marker in its environment. Another run's marker always wins: a run inside a run is supervised by its own shim.
+/// Who is part of a run: whatever descends from the shim, is in its session or in the agent's group, bears the run's
+/// marker in its environment, or is in the run's control group. Outside of the control group another run's marker wins: a
+/// run inside a run is supervised by its own shim.
 #[derive(Debug)]
 pub(crate) struct RunScope {
     run: String,
@@ -71,12 +72,14 @@ impl RunScope {
         let me = std::process::id();
         for candidate in &mut candidates {
             let process = &candidate.process;
-            if process.pid == me || Some(process.pid) == shim || candidate.mark == Mark::Other {
+            let ours = grouped.contains(&process.pid);
+            let other = candidate.mark == Mark::Other && !ours;
+            if process.pid == me || Some(process.pid) == shim || other {
                 candidate.mark = Mark::Other;
                 continue;
             }
             candidate.member = candidate.mark == Mark::Ours
-                || grouped.contains(&process.pid)
+                || ours
                 || session.is_some_and(|session| session == process.session || session == process.parent)
                 || group.is_some_and(|group| group == process.group || group == process.pid)
                 || self.known.contains(&(process.pid, process.start));

@@ -1,5 +1,6 @@
 //! The messages that wait for their turn, and what one can do with them.
 
+use lanyard_core::session::AgentAbility;
 use serde_json::{Value, json};
 
 use super::{Aim, Asked, Do, Mode, Model, Over};
@@ -63,7 +64,10 @@ impl Model {
             Key::Char('e') | Key::Enter => self.edit(),
             Key::Char('x' | 'd') | Key::Delete => return self.withdraw(),
             Key::Char('p') => return self.promote("front"),
-            Key::Char('s') => return self.promote("steer"),
+            Key::Char('s') => match self.lack(AgentAbility::Steer) {
+                Some(why) => self.say(why),
+                None => return self.promote("steer"),
+            },
             Key::Char('i') => return self.promote("interrupt"),
             Key::Char(_)
             | Key::Ctrl(_)

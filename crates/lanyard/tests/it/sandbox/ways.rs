@@ -178,10 +178,12 @@ pub(super) const WAYS: [(&str, Outcome, Proof, &str); 92] = [
         "echo 0 > /sys/fs/cgroup/cgroup.procs || echo 0 > /sys/fs/cgroup/unified/cgroup.procs",
     ),
     (
-        "own namespace, leave the group",
+        "own namespace, another group",
         "-hhh",
         Script,
-        "mkdir -p $WORK/cg; unshare -UrmC sh -c 'mount -t cgroup2 none $WORK/cg && cd $WORK/cg && echo 0 > ../cgroup.procs'",
+        // unshare(user, mount, cgroup) without a mapping, and mount.
+        "mkdir -p $WORK/cg; perl -e 'syscall(272, 0x12020000) == 0 or exit 1; my ($at, $none, $type) = (\"$ENV{WORK}/cg\", \"none\", \"cgroup2\"); \
+         syscall(165, $none, $at, $type, 0, 0) == 0 or exit 1; open(F, \">\", \"$at/cgroup.procs\") or exit 1; syswrite(F, \"0\") or exit 1'",
     ),
     (
         "own namespace, bounds of the group",

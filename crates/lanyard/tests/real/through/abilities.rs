@@ -36,12 +36,8 @@ pub(super) fn partial(case: &Case) {
     let seen = first_words(stream, first);
     kit.model.release("hold");
     kit.completed(&session, &turn);
-    if seen {
-        kit.ok("partial")
-    } else {
-        kit.not_offered("partial")
-    }
     assert_eq!(seen, case.partial, "{}", kit.told(&session));
+    kit.say("partial", if seen { "ok" } else { "not offered" });
 }
 
 /// The live stream of a session.
