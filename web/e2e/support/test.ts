@@ -14,7 +14,7 @@ interface Given {
 }
 
 /** Errors the browser itself tells of while the daemon is away. */
-const AWAY = /net::ERR_(?!BLOCKED)|WebSocket connection to/
+const AWAY = /net::ERR_(?!BLOCKED)|WebSocket connection to|connection to (the server at )?ws:/
 
 /** axe copies the style sheets of a page into a document of its own, and Firefox tells that its policy refuses them. */
 const COPIED = /blocked an inline style \(style-src-elem\)/
