@@ -8,7 +8,6 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_api::names::API;
 use lanyard_api::types::{
-<<<<<<< HEAD
     AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, BranchView,
     BudgetReport, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask,
     CheckReport, CommentEdit, ComparisonList, ComparisonView, CompleteTask, ContinuityReport, DaemonStatus,
@@ -30,29 +29,6 @@ use lanyard_api::types::{
     StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
     TerminalFrame, TerminalReceipt, TerminalView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
     TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
-=======
-    AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, BranchView, Bulk,
-    BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport,
-    CommentEdit, ComparisonList, ComparisonView, CompleteTask, ContinuityReport, DaemonStatus, Delegation,
-    Deploy, DeployedTasks, DirectoryFrame, DiscardSession, DiscardedSession, DiscardedTask, EditSession,
-    EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport, FlowView, Forget,
-    Forgotten, GateAnswer, GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter,
-    HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder, InboxPromotion,
-    InboxView, KeepOne, KeptOne, MailPage, McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport,
-    MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeSession, MergeTask,
-    MergedFlow, MergedSession, MergedTask, Migration, NameMatches, NewAlias, NewBackup, NewCall, NewComment,
-    NewComparison, NewFlowBody, NewFork, NewGc, NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress,
-    NewMemory, NewPlanBody, NewPullRequest, NewResume, NewReview, NewRollback, NewSeen, NewSessionMemory,
-    NewShare, NewSignInLink, NewStop, NewSubagent, NewTerminalInput, NewToken, NewTurn, NewViewed,
-    NewWindowSize, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit,
-    NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList,
-    PullRequest, PullRequestOffer, PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask,
-    ReviewView, RolledBack, RunReport, RunToken, SearchPage, SendAgain, SessionDetail, SessionPage,
-    ShareLink, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent,
-    TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TerminalFrame, TerminalReceipt, TerminalView, TokenInfo,
-    TokenList, TreeNode, TrustSetup, TurnList, TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff,
-    WorktreeSetup, WriterAnswer, WriterView,
->>>>>>> hd
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::MemoryEntry;
@@ -66,15 +42,9 @@ use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
     App, agents, attach, attachments, audit, branches, bulk, calls, choices, comparisons, diff, directory,
-<<<<<<< HEAD
     flows, gates, health, histories, ids, insight, journal, mailbox, mcp, memory, metrics, name_lookup,
     notifications, observed, pages, plans, pull_requests, records, review, search, sessions, shares, sign_in,
     snapshots, stops, streams, subagents, system, tasks, terminal, turns, worktrees, writer,
-=======
-    flows, gates, histories, ids, journal, mailbox, mcp, memory, metrics, name_lookup, notifications,
-    observed, pages, plans, pull_requests, records, review, search, sessions, shares, sign_in, snapshots,
-    stops, streams, subagents, system, tasks, terminal, turns, worktrees, writer,
->>>>>>> hd
 };
 use crate::auth::Access;
 
