@@ -1,5 +1,6 @@
 //! `lanyard compare`: the same message to several agents, each in a worktree of its own, and one of the results kept.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -295,7 +296,8 @@ async fn losses(client: &mut Client<'_>, view: &ComparisonView, kept: SessionId)
             Some(standing) => standing,
             None => changes(&branch_of(client, one.session).await?),
         };
-        text.push_str(&format!("  {} {}: {what}\n", one.session, one_line(&one.agent)));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {} {}: {what}", one.session, one_line(&one.agent));
     }
     Ok(text)
 }
