@@ -40,7 +40,7 @@ const LISTED_MAX: usize = 50;
 /// Characters of a title that is made of the message.
 const TITLE_CHARS: usize = 60;
 /// How long a session that is stopped may take to end.
-const STOP_WAIT: Duration = Duration::from_secs(60);
+const STOP_WAIT: Duration = Duration::from_mins(1);
 const STOP_LOOK: Duration = Duration::from_millis(100);
 
 /// A comparison as it is written down. The message is in the logs of its sessions alone.
