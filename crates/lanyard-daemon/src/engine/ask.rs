@@ -211,7 +211,6 @@ impl Worker {
             self.flush()?;
             *children = self.store.live_children(id).map_err(|error| unavailable(&error))?;
         }
-        self.know_spending(id)?;
         if let Command::Inbox(inbox) = &command {
             self.words(request, id, inbox)?;
         }
@@ -219,19 +218,15 @@ impl Worker {
             *holder_gone = self.writer_gone(id)?;
         }
         self.may_command(request, id, &command)?;
-        let session = self.resident(id)?;
-        if let Err(refusal) = operators_only(session, &command, request.actor.kind) {
+        if let Err(refusal) = operators_only(self.resident(id)?, &command, request.actor.kind) {
             return Err(self.refused(request, Some(id), command.name(), refusal));
         }
-        let events = match decide(session, &command, self.draft.now, &self.rules) {
+        let events = match decide(self.resident(id)?, &command, self.draft.now, &self.rules) {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
         };
-        if self.is_halted(id, &events)? {
-            return Err(self.refused(request, Some(id), command.name(), Refusal::Halted));
-        }
-        if let Some(line) = self.over_budget(id, &events)? {
-            return Err(self.refused(request, Some(id), command.name(), Refusal::BudgetSpent(line)));
+        if let Some(refusal) = self.hindrance(id, &events)? {
+            return Err(self.refused(request, Some(id), command.name(), refusal));
         }
         let session = self.resident(id)?;
         if let (Command::AddAlias { alias }, false) = (&command, events.is_empty()) {
@@ -299,6 +294,14 @@ impl Worker {
             Some(refusal) => Err(self.refused(request, Some(id), command.name(), refusal)),
             None => Ok(()),
         }
+    }
+
+    /// What keeps the work of these events from beginning: a halt of all work, or a spent budget.
+    fn hindrance(&mut self, id: SessionId, events: &[Event]) -> Result<Option<Refusal>, AskError> {
+        if self.is_halted(id, events)? {
+            return Ok(Some(Refusal::Halted));
+        }
+        Ok(self.over_budget(id, events)?.map(Refusal::BudgetSpent))
     }
 
     /// Whether these events would start work while all work is halted. A turn of a subagent has begun already.

@@ -63,8 +63,8 @@ impl SpendingBook {
 }
 
 impl Worker {
-    /// Makes the sums known that decisions about a session need. Called before anything of a request is written, since it
-    /// may commit what the round has so far.
+    /// Makes the sums known that decisions about a session need. It may commit what the round has so far, so signals that
+    /// become true together call it before the first of them.
     pub(super) fn know_spending(&mut self, id: SessionId) -> Result<(), AskError> {
         if !self.rules.budgets.limits_sessions() {
             return Ok(());
@@ -113,7 +113,7 @@ impl Worker {
         Ok(BudgetStatus { session: id, root, date, lines: self.rules.budgets.lines(&spending), forced })
     }
 
-    /// The budget that lets no turn of a session begin. Call [`Self::know_spending`] before.
+    /// The budget that lets no turn of a session begin.
     fn spent_budget(&mut self, id: SessionId) -> Result<Option<BudgetLine>, AskError> {
         if !self.rules.budgets.limits_sessions() {
             return Ok(None);

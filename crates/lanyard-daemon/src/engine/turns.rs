@@ -106,7 +106,6 @@ impl Worker {
         if sending.message.forced && !Self::may_force(request) {
             return Err(self.refused(request, Some(id), inbox.change.name(), Refusal::ForceForbidden));
         }
-        self.know_spending(id)?;
         self.words(request, id, &inbox)?;
         let command = Command::Inbox(inbox);
         let events = match decide(self.resident(id)?, &command, self.draft.now, &self.rules) {
