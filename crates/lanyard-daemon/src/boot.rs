@@ -28,7 +28,7 @@ use crate::api::{App, Front, Underway};
 use crate::auth::{self, TokenBook};
 use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
-use crate::engine::{self, Ask, Engine, Parts, Request};
+use crate::engine::{self, Ask, Engine, Parts, Request, TurnEnded};
 use crate::families;
 use crate::flow;
 use crate::hub::Hub;
@@ -314,10 +314,10 @@ fn parts(
     wishes: &Wishes,
     (continuity, memory): (&Arc<ContinuityCounter>, MemoryPolicy),
 ) -> Parts {
-    let runtime = tokio::runtime::Handle::current();
+    let (runtime, wishes) = (tokio::runtime::Handle::current(), wishes.clone());
     Parts {
         parent_notice: notice::sender(store, clock, &runtime),
-        wishes: wishes.clone(),
+        agents: Box::new(move |session, effect| wishes.put(session, effect)),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
@@ -325,9 +325,14 @@ fn parts(
         memory,
         settings: live.clone(),
         continuity: continuity.clone(),
-        telemetry: options.telemetry.clone(),
+        turn_ended: options.telemetry.clone().map(turn_ended),
         runtime,
     }
+}
+
+/// A collector of traces is told of each turn that ended.
+fn turn_ended(telemetry: Arc<Telemetry>) -> TurnEnded {
+    Box::new(move |turn| telemetry.turn_ended(turn))
 }
 
 /// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.

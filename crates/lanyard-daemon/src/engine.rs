@@ -11,6 +11,7 @@ mod calls;
 mod commit;
 mod decisions;
 mod draft;
+mod ended_turn;
 mod halting;
 mod helm;
 mod import;
@@ -28,7 +29,8 @@ use std::time::Duration;
 
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
-    Call, Command, Import, Lead, NewSession, Passage, PastEvent, Refusal, Returned, Signal, TurnResult,
+    Call, Command, Effect, Import, Lead, NewSession, Passage, PastEvent, Refusal, Returned, Signal,
+    TurnResult,
 };
 use lanyard_core::{Actor, Cause, Outcome, SessionId, refusals};
 use lanyard_store::{Durability, KeyHash, Loss, RecordBatch, Store};
@@ -42,12 +44,11 @@ use crate::hub::Hub;
 use crate::presence::Seen;
 use crate::redaction::Redaction;
 use crate::refusal::refuses;
-use crate::telemetry::Telemetry;
-use lanyard_agents::agents::Wishes;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
 use behind::Behind;
+pub use ended_turn::EndedTurn;
 pub(crate) use halting::{Halted, Halting};
 use helm::Helm;
 pub use turns::Sending;
@@ -314,6 +315,12 @@ struct RecordWrite {
 /// Begins to tell the ancestors of a session that it ended or was resumed. It must not wait.
 pub type ParentNotice = Box<dyn Fn(&Engine, SessionId) + Send + Sync>;
 
+/// Passes an effect on to the agents that Lanyard runs. False when too much waits for them. It must not wait.
+pub type AgentEffects = Box<dyn Fn(SessionId, Effect) -> bool + Send + Sync>;
+
+/// Called with each turn that ended, once its end is on disk. It must not wait.
+pub type TurnEnded = Box<dyn Fn(&EndedTurn) + Send + Sync>;
+
 /// What the engine works with.
 pub struct Parts {
     pub store: Arc<dyn Store>,
@@ -323,11 +330,11 @@ pub struct Parts {
     pub settings: LiveConfig,
     pub continuity: Arc<ContinuityCounter>,
     /// Where turns that ended are told of, if anybody collects traces.
-    pub telemetry: Option<Arc<Telemetry>>,
+    pub turn_ended: Option<TurnEnded>,
     /// What a session may remember that is nobody's child and names nothing else.
     pub memory: MemoryPolicy,
     /// Where what follows for the agents is left.
-    pub wishes: Wishes,
+    pub agents: AgentEffects,
     /// When a connection was last seen.
     pub seen: Seen,
     pub parent_notice: ParentNotice,

@@ -380,7 +380,7 @@ impl Worker {
 
     /// Who runs a session of this agent that is made for Lanyard to run.
     fn runs_here(&self, agent: Option<&str>) -> DrivenBy {
-        let known = agent.is_some_and(|agent| self.wishes.can_run(agent));
+        let known = agent.is_some_and(|agent| self.settings.has_agent(agent));
         if known { DrivenBy::Lanyard } else { DrivenBy::Nobody }
     }
 

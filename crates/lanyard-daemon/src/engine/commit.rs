@@ -11,10 +11,9 @@ use lanyard_store::{AppendError, Durability, EventEntry};
 
 use crate::engine::draft::Draft;
 use crate::engine::worker::Worker;
-use crate::engine::{Ask, AskError, Request, Work};
+use crate::engine::{Ask, AskError, EndedTurn, Request, Work};
 use crate::hub::Of;
 use crate::redaction::redact;
-use crate::telemetry::TurnSpan;
 use lanyard_base::error_chain;
 use lanyard_base::failpoint;
 
@@ -74,10 +73,10 @@ impl Worker {
     fn apply(&mut self, envelope: &Envelope) -> Result<(), String> {
         let before = self.residents.get(envelope.session).map(|resident| &resident.session);
         let tally = counted(before, &envelope.event);
-        let span =
-            self.telemetry.as_ref().and_then(|_| TurnSpan::ending(before, &envelope.event, envelope.at));
+        let ended =
+            self.turn_ended.as_ref().and_then(|_| EndedTurn::of(before, &envelope.event, envelope.at));
         self.draft.count(&tally);
-        self.draft.spans.extend(span);
+        self.draft.ended_turns.extend(ended);
         if let Event::Change(ChangeEvent::Created(created)) = &envelope.event {
             let born = Session::born(envelope).map_err(|error| error.to_string())?;
             self.residents.insert(born, self.lineage_under(created.parent));
@@ -141,8 +140,8 @@ impl Worker {
                 if let Some((at, tally)) = &draft.batch.tally {
                     self.continuity.committed(*at, tally);
                 }
-                if let Some(telemetry) = &self.telemetry {
-                    draft.spans.iter().for_each(|span| telemetry.turn_ended(span));
+                if let Some(turn_ended) = &self.turn_ended {
+                    draft.ended_turns.iter().for_each(turn_ended);
                 }
                 let changed =
                     || draft.touched.iter().filter(|(_, structural)| **structural).map(|(id, _)| *id);
@@ -236,7 +235,7 @@ impl Worker {
         self.own.clear();
     }
 
-    /// Carries out what follows from events that are now on disk: wishes for the agents Lanyard runs. A session whose
+    /// Carries out what follows from events that are now on disk: effects on the agents Lanyard runs. A session whose
     /// agent somebody else runs has no work to end but the turn they report on: a graceful stop waits for that report,
     /// a forced one does not.
     fn follow_up(&mut self, effects: Vec<(SessionId, Effect)>) {
@@ -251,7 +250,7 @@ impl Worker {
             // An agent of another host, and one whose calls come by, can be told there, and has its time for it.
             let hears = by == DrivenBy::Host || held.session.hears || self.engine.flags.knows(session);
             let channel = match effect {
-                _ if driven && self.wishes.put(session, effect.clone()) => continue,
+                _ if driven && (self.agents)(session, effect.clone()) => continue,
                 _ if driven => "too much waits for the agents",
                 Effect::RunTurn { .. } | Effect::CancelWork { forced: false, .. } => continue,
                 Effect::CancelWork { forced: true, .. } => "forced",

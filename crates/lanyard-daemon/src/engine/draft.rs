@@ -8,8 +8,7 @@ use lanyard_core::{SessionId, Timestamp};
 use lanyard_store::{Batch, Durability, KeyHash, RecordBatch, RecordRef};
 use tokio::sync::oneshot;
 
-use crate::engine::{AskError, Reply};
-use crate::telemetry::TurnSpan;
+use crate::engine::{AskError, EndedTurn, Reply};
 
 /// The answer to writes of records.
 pub(super) type RecordAnswer = (oneshot::Sender<Result<(), AskError>>, Result<(), AskError>);
@@ -31,7 +30,7 @@ pub(super) struct Draft {
     pub(super) flagged: HashSet<SessionId>,
     pub(super) effects: Vec<(SessionId, Effect)>,
     /// Turns that end in this round, for those who collect traces.
-    pub(super) spans: Vec<TurnSpan>,
+    pub(super) ended_turns: Vec<EndedTurn>,
     /// Keys used in this round, by their place in the batch's outcomes.
     pub(super) keys: HashMap<KeyHash, usize>,
     pub(super) aliases: HashSet<AliasPlace>,
@@ -54,7 +53,7 @@ impl Draft {
             touched: HashMap::new(),
             flagged: HashSet::new(),
             effects: Vec::new(),
-            spans: Vec::new(),
+            ended_turns: Vec::new(),
             keys: HashMap::new(),
             aliases: HashSet::new(),
             answers: Vec::new(),

@@ -14,11 +14,11 @@ use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
 use crate::engine::sharing::Sharing;
-use crate::engine::{Ask, AskError, Engine, Input, LoadResult, ParentNotice, Parts, Reply, Work};
+use crate::engine::{
+    AgentEffects, Ask, AskError, Engine, Input, LoadResult, ParentNotice, Parts, Reply, TurnEnded, Work,
+};
 use crate::hub::Hub;
 use crate::presence::Seen;
-use crate::telemetry::Telemetry;
-use lanyard_agents::agents::Wishes;
 use lanyard_base::clock::Clock;
 use lanyard_base::error_chain;
 use lanyard_base::live_config::LiveConfig;
@@ -34,15 +34,15 @@ pub(super) struct Worker {
     pub(super) store: Arc<dyn Store>,
     pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
-    settings: LiveConfig,
+    pub(super) settings: LiveConfig,
     /// The rules of this round.
     pub(super) rules: Rules,
     pub(super) continuity: Arc<ContinuityCounter>,
     pub(super) features: Features,
-    pub(super) telemetry: Option<Arc<Telemetry>>,
+    pub(super) turn_ended: Option<TurnEnded>,
     /// What a session may remember that is nobody's child and names nothing else.
     pub(super) memory: lanyard_core::memory::MemoryPolicy,
-    pub(super) wishes: Wishes,
+    pub(super) agents: AgentEffects,
     pub(super) seen: Seen,
     /// Since when connections can have been seen.
     pub(super) started: Timestamp,
@@ -76,9 +76,9 @@ impl Worker {
             features: parts.settings.features(),
             settings: parts.settings,
             continuity: parts.continuity,
-            telemetry: parts.telemetry,
+            turn_ended: parts.turn_ended,
             memory: parts.memory,
-            wishes: parts.wishes,
+            agents: parts.agents,
             seen: parts.seen,
             started: draft.now,
             runtime: parts.runtime,

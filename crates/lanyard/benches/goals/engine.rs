@@ -44,19 +44,13 @@ impl Rig {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let clock = Arc::new(Clock::from_env()?);
         let settings = LiveConfig::new(Config::default(), "lanyard".into());
-        let (_desk, wishes) = lanyard_agents::agents::agents(
-            &settings,
-            lanyard_agents::terminal::LiveTerminals::new(lanyard_agents::terminal::TerminalArchive::in_data(
-                "data".as_ref(),
-            )),
-        );
         let store = Arc::new(fixture::open(home)?);
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             parent_notice: Box::new(|_, _| {}),
-            wishes,
+            agents: Box::new(|_, _| true),
             continuity: ContinuityCounter::open(ContinuityRules::default(), &*store)?,
-            telemetry: None,
+            turn_ended: None,
             store,
             hub: Arc::new(Hub::default()),
             clock: clock.clone(),

@@ -138,17 +138,17 @@ impl Room {
         let live = settings(rules);
         let (desk, wishes) = agents(&live, terminals(folder.path()));
         let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();
-        let runtime = tokio::runtime::Handle::current();
+        let (runtime, effects) = (tokio::runtime::Handle::current(), wishes.clone());
         let parts = Parts {
             parent_notice: crate::notice::sender(&store, &clock, &runtime),
             seen: Arc::new(|_, _| None),
-            wishes: wishes.clone(),
+            agents: Box::new(move |session, effect| effects.put(session, effect)),
             store: store.clone(),
             hub: hub.clone(),
             clock: clock.clone(),
             settings: live.clone(),
             continuity: continuity.clone(),
-            telemetry: None,
+            turn_ended: None,
             // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
             memory: MemoryPolicy::of(MemoryMode::Full),
             runtime,
