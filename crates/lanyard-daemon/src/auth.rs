@@ -2,7 +2,6 @@
 
 pub(crate) mod cookie;
 mod links;
-mod live;
 mod slots;
 
 use parking_lot::RwLock;
@@ -16,10 +15,10 @@ use lanyard_core::{Actor, ActorKind, RunId, SessionId, TaskId, TokenId, refusals
 use lanyard_store::StoredToken;
 use tokio::sync::watch;
 
+use crate::live_runs::{LiveRuns, RunProof};
 use crate::refusal::refuses;
 
 use links::Links;
-pub use live::LiveRuns;
 use slots::Slots;
 pub(crate) use slots::StreamSlot;
 
@@ -48,15 +47,6 @@ pub struct Caller {
     pub run: Option<RunId>,
     /// That run is over: the caller may hear the refusal of its stop, and nothing else.
     pub spent: bool,
-}
-
-/// The run whose token a call came with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RunProof {
-    /// Nothing for an operator and for a token that can be revoked.
-    pub(crate) run: Option<RunId>,
-    /// The run is over: the call gets the refusal of its stop.
-    pub(crate) spent: bool,
 }
 
 impl Caller {

@@ -37,13 +37,12 @@ use lanyard_store::{Durability, KeyHash, Loss, RecordBatch, Store};
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::auth::LiveRuns;
 use crate::call_flags::Flags;
 use crate::continuity::ContinuityCounter;
 use crate::hub::Hub;
+use crate::live_runs::LiveRuns;
 use crate::presence::Seen;
 use crate::redaction::Redaction;
-use crate::refusal::refuses;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
@@ -263,7 +262,6 @@ refusals! {
     }
     via { Refused(Refusal) }
 }
-refuses!(AskError);
 
 /// The code and the advice when writing failed.
 fn outage(why: &str) -> (&'static str, &'static str) {

@@ -7,6 +7,7 @@ mod changes;
 mod reader;
 mod records_head;
 mod ring;
+mod stored_event;
 
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
@@ -28,6 +29,7 @@ pub(crate) use changes::{Changes, Of, Over};
 pub use reader::EventReader;
 pub(crate) use records_head::RecordsHead;
 use ring::{Chunk, Ring};
+pub(crate) use stored_event::events_json;
 
 /// How often a quiet stream carries a comment, so that both ends notice a dead connection.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);

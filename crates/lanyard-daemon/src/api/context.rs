@@ -11,8 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
-use crate::auth::{Caller, RunProof};
+use crate::auth::Caller;
 use crate::engine::Key;
+use crate::live_runs::RunProof;
 use crate::problem::{Problem, marked_as_json, too_slow};
 use crate::server::patience;
 

@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 
 use crate::hub::beside::{BEAT, Beside, resync};
 use crate::hub::ring::Next;
+use crate::hub::stored_event::event_json;
 use crate::hub::{ReaderWant, TopicPlace, frame};
-use crate::wire;
 
 /// Events read from the journal at a time: fewer after a page that was large, more after one that was small. That
 /// bounds what a slow reader holds in memory, whatever the size of its events.
@@ -93,7 +93,7 @@ impl EventReader {
         let last = page.events.last()?.seq;
         let mut frames = BytesMut::new();
         for event in &page.events {
-            frame(&mut frames, event.seq, &wire::body(self.session, event));
+            frame(&mut frames, event.seq, &event_json(self.session, event));
         }
         self.cursor = last;
         self.page_events = match frames.len() {

@@ -12,8 +12,9 @@ use lanyard_api::names::OWN_SERVER;
 use lanyard_core::SessionId;
 use lanyard_core::session::Compliance;
 
-use crate::auth::{Denied, RunProof};
+use crate::auth::Denied;
 use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble, whole};
+use crate::live_runs::RunProof;
 use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::once::{self, Before};

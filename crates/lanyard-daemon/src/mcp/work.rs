@@ -8,9 +8,9 @@ use lanyard_core::session::{Call, Returned};
 use memchr::memmem::Finder;
 use tokio::time::Instant;
 
-use crate::auth::RunProof;
 use crate::engine::AskError;
 use crate::intercept::UnderWay;
+use crate::live_runs::RunProof;
 use crate::mcp::once::Ticket;
 use crate::mcp::rpc::{self, Parcel, Piece};
 use crate::mcp::seat::{McpSession, Person};

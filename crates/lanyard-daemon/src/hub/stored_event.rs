@@ -6,7 +6,7 @@ use lanyard_store::{EventPage, StoredEvent};
 
 /// The event's JSON.
 #[must_use]
-pub(crate) fn body(session: SessionId, event: &StoredEvent) -> Bytes {
+pub(super) fn event_json(session: SessionId, event: &StoredEvent) -> Bytes {
     match &event.body {
         Ok(body) => body.clone(),
         Err(damage) => {
@@ -23,14 +23,14 @@ pub(crate) fn body(session: SessionId, event: &StoredEvent) -> Bytes {
 
 /// `{"events": […], "head": n}`, made of the stored bytes without reading them.
 #[must_use]
-pub(crate) fn page(session: SessionId, page: &EventPage) -> Bytes {
+pub(crate) fn events_json(session: SessionId, page: &EventPage) -> Bytes {
     let mut json = BytesMut::new();
     json.put_slice(b"{\"events\":[");
     for (at, event) in page.events.iter().enumerate() {
         if at > 0 {
             json.put_u8(b',');
         }
-        json.extend_from_slice(&body(session, event));
+        json.extend_from_slice(&event_json(session, event));
     }
     json.put_slice(b"],\"head\":");
     json.put_slice(page.head.to_string().as_bytes());

@@ -11,6 +11,15 @@ use tokio::sync::watch;
 /// Sessions that are kept in mind. Beyond that all are forgotten, and found again in the journal when a token comes.
 const SESSIONS_MAX: usize = 65_536;
 
+/// The run whose token a call came with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RunProof {
+    /// Nothing for an operator and for a token that can be revoked.
+    pub(crate) run: Option<RunId>,
+    /// The run is over: the call gets the refusal of its stop.
+    pub(crate) spent: bool,
+}
+
 /// Live runs by session; clones share the table. Written by the engine after each commit, read by every request.
 #[derive(Debug, Clone)]
 pub struct LiveRuns {
