@@ -59,17 +59,13 @@ use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
 use crate::auth::TokenBook;
-use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
-use crate::engine::Engine;
 use crate::families::Families;
 use crate::flow::FlowHandle;
 use crate::glances::Glances;
-use crate::hub::Hub;
 use crate::mcp::RelayContext;
 use crate::memory::MemoryContext;
 use crate::notifications::NotificationHandle;
-use crate::presence::{Presence, Seen};
 use crate::reload::Reloader;
 use crate::storage::StorageContext;
 use crate::telemetry::Telemetry;
@@ -78,6 +74,10 @@ use lanyard_agents::agents::Wishes;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::continuity::ContinuityCounter;
+use lanyard_engine::engine::Engine;
+use lanyard_engine::hub::Hub;
+use lanyard_engine::presence::{Presence, Seen};
 
 pub use attach::OwnRouter;
 #[cfg(test)]

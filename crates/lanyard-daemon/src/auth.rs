@@ -15,8 +15,8 @@ use lanyard_core::{Actor, ActorKind, RunId, SessionId, TaskId, TokenId, refusals
 use lanyard_store::StoredToken;
 use tokio::sync::watch;
 
-use crate::live_runs::{LiveRuns, RunProof};
 use crate::refusal::refuses;
+use lanyard_engine::live_runs::{LiveRuns, RunProof};
 
 use links::Links;
 use slots::Slots;

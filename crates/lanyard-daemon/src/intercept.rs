@@ -17,10 +17,10 @@ use lanyard_store::Durability;
 use tokio::time::Instant;
 
 use crate::auth::TokenBook;
-use crate::call_flags::{Flag, Flags, ToldCall};
-use crate::engine::{Ask, AskError, Engine, Request};
 use lanyard_base::failpoint;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::call_flags::{Flag, Flags, ToldCall};
+use lanyard_engine::engine::{Ask, AskError, Engine, Request};
 
 /// Calls of one session that hooks and wrapped servers have told the beginning of; beyond that the oldest are forgotten.
 const TOLD_MAX: usize = 64;

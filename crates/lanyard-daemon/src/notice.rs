@@ -13,9 +13,9 @@ use lanyard_core::{Actor, Cause, NoteId, SessionId};
 use lanyard_store::{Store, StoreError};
 use tokio::runtime::Handle;
 
-use crate::engine::{Ask, AskError, Engine, Key, ParentNotice, Request};
 use lanyard_base::clock::Clock;
 use lanyard_base::failpoint;
+use lanyard_engine::engine::{Ask, AskError, Engine, Key, ParentNotice, Request};
 
 /// Events of the child's log that are looked at for what it left.
 const TAIL: u32 = 400;

@@ -13,10 +13,10 @@ use lanyard_store::{CursorError, StoreError};
 
 use lanyard_agents::history::HistoryError;
 
-use crate::engine::AskError;
 use crate::refusal::{Refuses, refuses};
 use crate::server::patience;
 use lanyard_base::error_chain;
+use lanyard_engine::engine::AskError;
 
 refuses!(AskError);
 refuses!(CursorError);

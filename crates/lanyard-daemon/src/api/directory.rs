@@ -20,8 +20,8 @@ use crate::api::choices::offer_of;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
 use crate::families::plans;
-use crate::hub::{EventReader, ReaderWant, events_json};
 use crate::problem::Problem;
+use lanyard_engine::hub::{EventReader, ReaderWant, events_json};
 
 /// Sessions of one page.
 pub(super) const PAGE_MAX: usize = 1_000;

@@ -16,11 +16,11 @@ use crate::api::context::{Change, Target, load};
 use crate::api::guard::resolve;
 use crate::api::system::host_token;
 use crate::auth::Caller;
-use crate::engine::{self, Ask};
-use crate::live_runs::RunProof;
 use crate::mcp;
 use crate::problem::Problem;
 use lanyard_agents::agents::addresses::server_url;
+use lanyard_engine::engine::{self, Ask};
+use lanyard_engine::live_runs::RunProof;
 
 type Shared = State<Arc<App>>;
 

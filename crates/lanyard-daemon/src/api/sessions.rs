@@ -17,11 +17,11 @@ use crate::api::attachments::are_own;
 use crate::api::choices::admit_new;
 use crate::api::context::{Change, REPLAYED, Target, load, missing, on_disk};
 use crate::api::guard::resolve;
-use crate::engine::{Ask, Request};
 use crate::families::FamilyError;
 use crate::problem::Problem;
 use crate::trees::SessionTree;
 use lanyard_agents::agents::handover;
+use lanyard_engine::engine::{Ask, Request};
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;

@@ -19,8 +19,8 @@ use lanyard_store::{Filter, Store, StoreError};
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, missing, on_disk};
-use crate::engine::{Ask, AskError, Key, Request};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, AskError, Key, Request};
 
 type Shared = State<Arc<App>>;
 

@@ -8,9 +8,7 @@ use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Attachments, Store};
 
 use crate::auth::TokenBook;
-use crate::engine::Engine;
 use crate::families::Families;
-use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Gateway, RelayContext, ToolContext};
 use crate::memory::{Memory, MemoryContext};
@@ -20,6 +18,8 @@ use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::engine::Engine;
+use lanyard_engine::hub::Hub;
 
 /// What several contexts hold.
 pub(crate) struct Common<'a> {

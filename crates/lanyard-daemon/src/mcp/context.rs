@@ -8,7 +8,6 @@ use lanyard_core::SessionId;
 use lanyard_store::Store;
 
 use crate::auth::TokenBook;
-use crate::engine::Engine;
 use crate::families::Families;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
@@ -16,6 +15,7 @@ use crate::memory::{Memory, MemoryContext};
 use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::engine::Engine;
 
 /// What relaying a message of an MCP client takes.
 pub(crate) struct RelayContext {

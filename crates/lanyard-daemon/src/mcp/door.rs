@@ -14,7 +14,6 @@ use lanyard_core::session::Compliance;
 
 use crate::auth::Denied;
 use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble, whole};
-use crate::live_runs::RunProof;
 use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::once::{self, Before};
@@ -25,6 +24,7 @@ use crate::mcp::work::{Aim, Work};
 use crate::mcp::{http, inquiry, old, own, rpc, stdio, translate, up};
 use crate::problem::{Problem, marked_as_json, too_slow};
 use crate::server::patience;
+use lanyard_engine::live_runs::RunProof;
 
 /// What a client wants of which server, for whom.
 #[derive(Debug, Clone)]

@@ -8,11 +8,11 @@ use lanyard_core::session::{Call, CallerProof, Channel, Compliance, Passage, Sto
 use lanyard_core::{Address, SessionId};
 use tokio::time::Instant;
 
-use crate::engine::AskError;
 use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, HINT, Thread};
 use crate::mcp::seat::{Known, McpSession};
 use crate::mcp::work::{Passing, Work, said};
+use lanyard_engine::engine::AskError;
 
 /// Characters of a tool's name and of a call's id that are kept.
 const NAME_CHARS_MAX: usize = 256;

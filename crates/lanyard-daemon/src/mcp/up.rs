@@ -12,11 +12,11 @@ use super::door::{Visit, failed};
 use super::http;
 use super::translate::{self, Modern};
 use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
-use crate::live_runs::RunProof;
 use crate::mcp::envelope::{Envelope, MODERN};
 use crate::mcp::rpc;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::work::{Aim, Work};
+use lanyard_engine::live_runs::RunProof;
 
 /// Its own id of the question.
 const DISCOVER: &str = r#""lanyard-discover""#;

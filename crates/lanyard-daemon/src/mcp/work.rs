@@ -8,13 +8,13 @@ use lanyard_core::session::{Call, Returned};
 use memchr::memmem::Finder;
 use tokio::time::Instant;
 
-use crate::engine::AskError;
 use crate::intercept::UnderWay;
-use crate::live_runs::RunProof;
 use crate::mcp::once::Ticket;
 use crate::mcp::rpc::{self, Parcel, Piece};
 use crate::mcp::seat::{McpSession, Person};
 use crate::mcp::translate;
+use lanyard_engine::engine::AskError;
+use lanyard_engine::live_runs::RunProof;
 
 /// What a request is for, as far as its answer is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
 use super::Telemetry;
 use super::wire::{attribute, text_attribute};
-use crate::engine::EndedTurn;
 use lanyard_base::clock;
+use lanyard_engine::engine::TurnSpan;
 
 /// A request that is being answered.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ fn parent(text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 
 impl Telemetry {
     /// The log has the end of a turn. Its trace has the bits of the turn's id, so that it can be found by it.
-    pub(crate) fn turn_ended(&self, turn: &EndedTurn) {
+    pub(crate) fn turn_ended(&self, turn: &TurnSpan) {
         let nanos = |at: Timestamp| at.as_millis().max(0).unsigned_abs().saturating_mul(1_000_000);
         let trace_id = turn.turn.as_u128().to_be_bytes();
         let mut attributes = vec![

@@ -12,9 +12,9 @@ use lanyard_base::live_config::LiveConfig;
 use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::session::{Command, NewSession, Role, Signal};
 use lanyard_core::{Actor, Cause, SessionId, TurnId};
-use lanyard_daemon::continuity::ContinuityCounter;
-use lanyard_daemon::engine::{Ask, Engine, Key, Parts, Request, start};
-use lanyard_daemon::hub::Hub;
+use lanyard_engine::continuity::ContinuityCounter;
+use lanyard_engine::engine::{Ask, Engine, Key, Parts, Request, start};
+use lanyard_engine::hub::Hub;
 use tokio::runtime::Runtime;
 
 use crate::fixture;

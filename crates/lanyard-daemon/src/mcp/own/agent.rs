@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::Ask;
 use crate::families::{By, FamilyError, Said};
 use crate::mcp::own::args::{need, session_id};
 use crate::mcp::own::caller::{Mates, Me, ToolCaller, on_disk, place};
@@ -19,6 +18,7 @@ use crate::mcp::own::workspace::{self, Ended};
 use crate::mcp::own::{Answer, Told, steps};
 use crate::shelf;
 use crate::tool_refusal::Refused;
+use lanyard_engine::engine::Ask;
 
 pub(super) const NAME: &str = "memory_agent";
 

@@ -7,11 +7,11 @@ use lanyard_core::session::{Lineage, Signal};
 use lanyard_core::{Actor, ActorKind, Cause, Outcome, Session, SessionId};
 use lanyard_store::{Loaded, Store};
 
-use crate::engine::{Ask, Request};
 use crate::mcp::ToolContext;
 pub(super) use crate::memory::place;
 use crate::shelf;
 use crate::tool_refusal::Refused;
+use lanyard_engine::engine::{Ask, Request};
 
 pub(super) struct ToolCaller {
     pub(super) app: Arc<ToolContext>,

@@ -10,13 +10,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::Ask;
 use crate::mcp::ToolContext;
 use crate::mcp::own::caller::{Mates, Me, ToolCaller, load, on_disk, place};
 use crate::mcp::own::workspace::{self, Ended};
 use crate::mcp::own::{Told, traces};
 use crate::shelf;
 use crate::tool_refusal::Refused;
+use lanyard_engine::engine::Ask;
 
 /// Sessions whose logs are looked into for one report.
 const LOOKED_AT_MAX: usize = 200;

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::engine::Ask;
 use crate::families::{Adding, By, FamilyError};
 use crate::mcp::own::args::need;
 use crate::mcp::own::caller::{ToolCaller, on_disk};
@@ -18,6 +17,7 @@ use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::{Answer, Told};
 use crate::shelf;
 use crate::tool_refusal::Refused;
+use lanyard_engine::engine::Ask;
 
 pub(super) const NAME: &str = "memory_spawn_agent";
 

@@ -31,11 +31,8 @@ use tokio::sync::Notify;
 use crate::api::App;
 use crate::auth::TokenBook;
 use crate::boot::contexts::{Common, Contexts};
-use crate::continuity::ContinuityCounter;
-use crate::engine::{self, Ask, Parts, Request};
 use crate::families::{self, Families};
 use crate::flow::{self, FlowHandle};
-use crate::hub::Hub;
 use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::NotificationHandle;
@@ -47,6 +44,9 @@ use lanyard_agents::runs::Runs;
 use lanyard_agents::terminal::{LiveTerminals, TerminalArchive};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::continuity::ContinuityCounter;
+use lanyard_engine::engine::{self, Ask, Parts, Request};
+use lanyard_engine::hub::Hub;
 
 const WORKSPACE: &str = "/w";
 /// How long what happens aside may take. Generous: the machine may be busy.
@@ -184,7 +184,7 @@ impl Room {
             trees: trees.clone(),
             store,
             hub,
-            presence: crate::presence::Presence::new(clock.clone()),
+            presence: lanyard_engine::presence::Presence::new(clock.clone()),
             glances: Arc::default(),
             router: Mutex::default(),
             continuity,

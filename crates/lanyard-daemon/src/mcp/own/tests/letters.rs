@@ -8,8 +8,8 @@ use lanyard_core::{Actor, MailId, SessionId};
 use lanyard_store::{Batch, Durability, RecordBatch, WorkBatch};
 
 use super::{PATIENCE, Room};
-use crate::engine::{Ask, AskError};
 use crate::families::By;
+use lanyard_engine::engine::{Ask, AskError};
 
 fn call(id: &str) -> Call {
     Call {

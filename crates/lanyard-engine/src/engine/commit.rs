@@ -11,7 +11,7 @@ use lanyard_store::{AppendError, Durability, EventEntry};
 
 use crate::engine::draft::Draft;
 use crate::engine::worker::Worker;
-use crate::engine::{Ask, AskError, EndedTurn, Request, Work};
+use crate::engine::{Ask, AskError, Request, TurnSpan, Work};
 use crate::hub::Of;
 use crate::redaction::redact;
 use lanyard_base::error_chain;
@@ -73,10 +73,9 @@ impl Worker {
     fn apply(&mut self, envelope: &Envelope) -> Result<(), String> {
         let before = self.residents.get(envelope.session).map(|resident| &resident.session);
         let tally = counted(before, &envelope.event);
-        let ended =
-            self.turn_ended.as_ref().and_then(|_| EndedTurn::of(before, &envelope.event, envelope.at));
+        let ended = self.turn_ended.as_ref().and_then(|_| TurnSpan::of(before, &envelope.event, envelope.at));
         self.draft.count(&tally);
-        self.draft.ended_turns.extend(ended);
+        self.draft.spans.extend(ended);
         if let Event::Change(ChangeEvent::Created(created)) = &envelope.event {
             let born = Session::born(envelope).map_err(|error| error.to_string())?;
             self.residents.insert(born, self.lineage_under(created.parent));
@@ -141,7 +140,7 @@ impl Worker {
                     self.continuity.committed(*at, tally);
                 }
                 if let Some(turn_ended) = &self.turn_ended {
-                    draft.ended_turns.iter().for_each(turn_ended);
+                    draft.spans.iter().for_each(turn_ended);
                 }
                 let changed =
                     || draft.touched.iter().filter(|(_, structural)| **structural).map(|(id, _)| *id);

@@ -24,12 +24,12 @@ use tokio::time::Instant;
 
 use crate::redaction::Redaction;
 
-pub(crate) use beside::{BEAT, Preview, control};
-pub(crate) use changes::{Changes, Of, Over};
+pub use beside::{BEAT, Preview, control};
+pub use changes::{Changes, Of, Over};
 pub use reader::EventReader;
-pub(crate) use records_head::RecordsHead;
+pub use records_head::RecordsHead;
 use ring::{Chunk, Ring};
-pub(crate) use stored_event::events_json;
+pub use stored_event::events_json;
 
 /// How often a quiet stream carries a comment, so that both ends notice a dead connection.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -51,7 +51,7 @@ pub struct Hub {
     /// Where the changes of records end.
     records: watch::Sender<RecordsHead>,
     /// Finds secrets in what is about to be written or shown.
-    pub(crate) redaction: Arc<Redaction>,
+    pub redaction: Arc<Redaction>,
 }
 
 /// One observed session.
@@ -76,7 +76,7 @@ impl Hub {
         self.redaction.begin(redactor);
     }
 
-    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+    pub fn redactor(&self) -> Option<Arc<Redactor>> {
         self.redaction.redactor()
     }
 
@@ -234,7 +234,7 @@ fn wake_all(topic: &Topic, take: impl FnOnce(&mut Ring) -> Vec<std::task::Waker>
 }
 
 /// Adds one server-sent event.
-pub(crate) fn frame(frames: &mut BytesMut, seq: u64, body: &Bytes) {
+pub fn frame(frames: &mut BytesMut, seq: u64, body: &Bytes) {
     use std::fmt::Write;
     frames.reserve(body.len() + 32);
     let _ = write!(frames, "id: {seq}\ndata: ");

@@ -16,7 +16,7 @@ use lanyard_store::{AppendError, Durability, StoreError, Tallies};
 /// What has been counted, and what of it is not on disk yet.
 #[derive(Debug)]
 pub struct ContinuityCounter {
-    pub(crate) rules: ContinuityRules,
+    pub rules: ContinuityRules,
     counts: Mutex<Counts>,
 }
 
@@ -42,7 +42,7 @@ impl ContinuityCounter {
     }
 
     /// Something happened that no log tells of.
-    pub(crate) fn count(&self, counter: Counter, now: Timestamp) {
+    pub fn count(&self, counter: Counter, now: Timestamp) {
         let tally: Tally = [(counter, 1)].into_iter().collect();
         let mut held = self.lock();
         held.window.add(now, &tally);
@@ -50,12 +50,12 @@ impl ContinuityCounter {
     }
 
     /// Something happened that is on disk already, with the events that tell of it.
-    pub(crate) fn committed(&self, at: Timestamp, tally: &Tally) {
+    pub fn committed(&self, at: Timestamp, tally: &Tally) {
         self.lock().window.add(at, tally);
     }
 
     /// A client failed to get back to a session; one that it makes now may be an accident.
-    pub(crate) fn lost_the_way(&self, who: &Actor, now: Timestamp) {
+    pub fn lost_the_way(&self, who: &Actor, now: Timestamp) {
         if is_somebody(who) {
             self.lock().accidents.failed(who, now);
         }
@@ -67,7 +67,7 @@ impl ContinuityCounter {
     }
 
     /// Writes down what is only in memory. To the write-ahead log, and not further: a power cut may take a minute.
-    pub(crate) fn flush(&self, store: &dyn Tallies, now: Timestamp) -> Result<(), AppendError> {
+    pub fn flush(&self, store: &dyn Tallies, now: Timestamp) -> Result<(), AppendError> {
         let (unwritten, first) = {
             let mut held = self.lock();
             let window_ms = self.rules.window_ms;
@@ -98,7 +98,7 @@ impl ContinuityCounter {
     }
 
     /// Reads what is on disk again, after a journal that failed: a batch without an acknowledgement may be there all the same.
-    pub(crate) fn reload(&self, store: &(impl Tallies + ?Sized)) -> Result<(), StoreError> {
+    pub fn reload(&self, store: &(impl Tallies + ?Sized)) -> Result<(), StoreError> {
         let mut window = restored(store)?;
         let mut held = self.lock();
         for (slot, tally) in &held.unwritten {
@@ -110,20 +110,20 @@ impl ContinuityCounter {
     }
 
     /// Totals, and those of the window.
-    pub(crate) fn sums(&self, now: Timestamp) -> (Tally, Tally) {
+    pub fn sums(&self, now: Timestamp) -> (Tally, Tally) {
         let held = self.lock();
         (*held.window.totals(), held.window.sum(now, self.rules.window_ms))
     }
 
     /// The alerts that hold now, and those that were notified.
-    pub(crate) fn alerts(&self, now: Timestamp) -> (Vec<Alert>, BTreeSet<AlertKind>) {
+    pub fn alerts(&self, now: Timestamp) -> (Vec<Alert>, BTreeSet<AlertKind>) {
         let held = self.lock();
         let window = held.window.sum(now, self.rules.window_ms);
         (assess(&window, &self.rules, &held.told), held.told.clone())
     }
 
     /// The begin or the end of an alert was notified.
-    pub(crate) fn told(&self, kind: AlertKind, holds: bool) {
+    pub fn told(&self, kind: AlertKind, holds: bool) {
         let mut held = self.lock();
         if holds {
             held.told.insert(kind);

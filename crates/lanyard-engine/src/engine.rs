@@ -11,13 +11,13 @@ mod calls;
 mod commit;
 mod decisions;
 mod draft;
-mod ended_turn;
 mod halting;
 mod helm;
 mod import;
 mod records;
 mod residents;
 mod sharing;
+mod turn_span;
 mod turns;
 mod worker;
 
@@ -47,11 +47,11 @@ use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 
 use behind::Behind;
-pub use ended_turn::EndedTurn;
-pub(crate) use halting::{Halted, Halting};
+pub use halting::{Halted, Halting};
 use helm::Helm;
+pub use turn_span::TurnSpan;
 pub use turns::Sending;
-pub(crate) use worker::incarnation;
+pub use worker::incarnation;
 
 /// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
 const INBOX_MAX: usize = 4_096;
@@ -72,7 +72,7 @@ pub struct Engine {
     /// Which runs are alive.
     pub live: LiveRuns,
     /// Whether all work is halted: then no turn begins and no agent is started.
-    pub(crate) halting: Arc<Halting>,
+    pub halting: Arc<Halting>,
 }
 
 /// What the engine counts, for `status`.
@@ -186,7 +186,8 @@ pub struct Key {
 
 impl Key {
     /// The key's share for one of several things it stands for.
-    pub(crate) fn part(&self, of: &str) -> Self {
+    #[must_use]
+    pub fn part(&self, of: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.key).update(of.as_bytes());
         let mut key = [0; 16];
@@ -195,7 +196,8 @@ impl Key {
     }
 
     /// For something that happens once, whoever asks again after a crash.
-    pub(crate) fn once(what: &str) -> Self {
+    #[must_use]
+    pub fn once(what: &str) -> Self {
         let hash = blake3::hash(what.as_bytes());
         let mut key = [0; 16];
         key.copy_from_slice(&hash.as_bytes()[..16]);
@@ -317,7 +319,7 @@ pub type ParentNotice = Box<dyn Fn(&Engine, SessionId) + Send + Sync>;
 pub type AgentEffects = Box<dyn Fn(SessionId, Effect) -> bool + Send + Sync>;
 
 /// Called with each turn that ended, once its end is on disk. It must not wait.
-pub type TurnEnded = Box<dyn Fn(&EndedTurn) + Send + Sync>;
+pub type TurnEnded = Box<dyn Fn(&TurnSpan) + Send + Sync>;
 
 /// What the engine works with.
 pub struct Parts {
@@ -410,14 +412,14 @@ impl Engine {
 
     /// Commits records with whatever else the round commits, and waits until they are on disk. After `Unavailable` they may
     /// still turn out to be written: the caller reads them again before it goes on.
-    pub(crate) async fn write(&self, records: RecordBatch) -> Result<(), AskError> {
+    pub async fn write(&self, records: RecordBatch) -> Result<(), AskError> {
         let (answer, answered) = oneshot::channel();
         place_in(&self.inbox).await?.send(Input::Write(Box::new(RecordWrite { records, answer })));
         answered.await.map_err(|_| AskError::Closing)?
     }
 
     /// As [`Self::write`], for a thread outside of the runtime.
-    pub(crate) fn write_blocking(&self, records: RecordBatch) -> Result<(), AskError> {
+    pub fn write_blocking(&self, records: RecordBatch) -> Result<(), AskError> {
         let (answer, answered) = oneshot::channel();
         let write = Input::Write(Box::new(RecordWrite { records, answer }));
         self.inbox.blocking_send(write).map_err(|_| AskError::Closing)?;
@@ -425,7 +427,7 @@ impl Engine {
     }
 
     /// [`Self::write_blocking`] as a function, for modules that the engine's own depend on.
-    pub(crate) fn sink(&self) -> impl Fn(RecordBatch) -> Result<(), String> + Send + Sync + 'static {
+    pub fn sink(&self) -> impl Fn(RecordBatch) -> Result<(), String> + Send + Sync + 'static {
         let engine = self.clone();
         move |records| engine.write_blocking(records).map_err(|error| error.to_string())
     }
@@ -446,7 +448,7 @@ impl Engine {
     }
 
     /// Tool calls passed that the log does not know of.
-    pub(crate) fn unrecorded(&self, calls: u64) {
+    pub fn unrecorded(&self, calls: u64) {
         if calls > 0 {
             self.stats.unrecorded.fetch_add(calls, Ordering::Relaxed);
             tracing::error!(calls, "tool calls passed and could not be written down");

@@ -5,11 +5,11 @@ use tokio::sync::watch;
 use crate::hub::Hub;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct RecordsHead {
+pub struct RecordsHead {
     /// The position of the last change that was committed by this daemon.
     last: u64,
     /// The daemon ends.
-    pub(crate) closing: bool,
+    pub closing: bool,
 }
 
 impl Hub {
@@ -22,7 +22,7 @@ impl Hub {
         });
     }
 
-    pub(crate) fn records(&self) -> watch::Receiver<RecordsHead> {
+    pub fn records(&self) -> watch::Receiver<RecordsHead> {
         self.records.subscribe()
     }
 }

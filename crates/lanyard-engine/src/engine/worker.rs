@@ -253,7 +253,8 @@ impl Worker {
 }
 
 /// A name no other incarnation has. Never from a seed: a daemon that is started again with the same one is another.
-pub(crate) fn incarnation() -> String {
+#[must_use]
+pub fn incarnation() -> String {
     let mut bits = [0; 8];
     // Without randomness there are no tokens either, and the daemon would not have come this far.
     let _ = getrandom::fill(&mut bits);

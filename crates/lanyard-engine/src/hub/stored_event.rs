@@ -23,7 +23,7 @@ pub(super) fn event_json(session: SessionId, event: &StoredEvent) -> Bytes {
 
 /// `{"events": […], "head": n}`, made of the stored bytes without reading them.
 #[must_use]
-pub(crate) fn events_json(session: SessionId, page: &EventPage) -> Bytes {
+pub fn events_json(session: SessionId, page: &EventPage) -> Bytes {
     let mut json = BytesMut::new();
     json.put_slice(b"{\"events\":[");
     for (at, event) in page.events.iter().enumerate() {

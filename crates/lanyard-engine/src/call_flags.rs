@@ -17,36 +17,36 @@ const FLAGS_MAX: usize = 65_536;
 /// Which sessions have something pending. Written by the engine after each commit, read by every call.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
-    pub(crate) held: Arc<RwLock<HashMap<SessionId, Arc<Flag>>>>,
+    pub held: Arc<RwLock<HashMap<SessionId, Arc<Flag>>>>,
     /// Calls of all sessions whose answers wait for the log, until they are in it.
     present: Arc<AtomicUsize>,
 }
 
 /// What every call of a session looks at.
 #[derive(Debug)]
-pub(crate) struct Flag {
+pub struct Flag {
     /// Calls have to ask.
-    pub(crate) up: AtomicBool,
+    pub up: AtomicBool,
     /// Calls that are being carried out.
-    pub(crate) open: AtomicUsize,
+    pub open: AtomicUsize,
     /// Calls of all sessions whose answers wait for the log, until they are in it.
-    pub(crate) present: Arc<AtomicUsize>,
+    pub present: Arc<AtomicUsize>,
     /// Calls that have come back, of those that are counted.
-    pub(crate) returned: AtomicUsize,
+    pub returned: AtomicUsize,
     /// Calls of hooks and wrapped servers: their ends are told, or never.
-    pub(crate) told: Mutex<VecDeque<ToldCall>>,
+    pub told: Mutex<VecDeque<ToldCall>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct ToldCall {
-    pub(crate) id: String,
-    pub(crate) channel: Channel,
-    pub(crate) began: Instant,
+pub struct ToldCall {
+    pub id: String,
+    pub channel: Channel,
+    pub began: Instant,
 }
 
 impl Flag {
     /// Calls that are being carried out. What was told to begin so long ago that its end is lost does not count.
-    pub(crate) fn in_flight(&self, lost_after: Duration) -> usize {
+    pub fn in_flight(&self, lost_after: Duration) -> usize {
         let mut told = self.told.lock();
         told.retain(|call| call.began.elapsed() < lost_after);
         self.open.load(Ordering::Acquire) + told.len()
@@ -55,7 +55,8 @@ impl Flag {
 
 impl Flags {
     /// The session's flag. A new one is up: the first call asks the engine, which knows.
-    pub(crate) fn of(&self, session: SessionId) -> Arc<Flag> {
+    #[must_use]
+    pub fn of(&self, session: SessionId) -> Arc<Flag> {
         if let Some(flag) = self.held.read().get(&session) {
             return flag.clone();
         }
@@ -72,26 +73,29 @@ impl Flags {
     }
 
     /// Says whether calls of the session have to ask. Sessions whose calls never came by have no flag and need none.
-    pub(crate) fn set(&self, session: SessionId, up: bool) {
+    pub fn set(&self, session: SessionId, up: bool) {
         if let Some(flag) = self.held.read().get(&session) {
             flag.up.store(up, Ordering::Release);
         }
     }
 
     /// Whether anybody has come by for this session since the daemon started. Its calls may not be in the log yet.
-    pub(crate) fn knows(&self, session: SessionId) -> bool {
+    #[must_use]
+    pub fn knows(&self, session: SessionId) -> bool {
         self.held.read().contains_key(&session)
     }
 
     /// Whether a call of the session is being carried out, whose answer can carry what is to be said.
-    pub(crate) fn answer_is_due(&self, session: SessionId) -> bool {
+    #[must_use]
+    pub fn answer_is_due(&self, session: SessionId) -> bool {
         let flags = self.held.read();
         flags.get(&session).is_some_and(|flag| flag.open.load(Ordering::Acquire) > 0)
     }
 
     /// Whether the answer to a call may still tell the agent of a stop: also a call of a wrapped server, whose end may
     /// be lost with the server. The stop's deadline bounds the wait.
-    pub(crate) fn may_be_told(&self, session: SessionId) -> bool {
+    #[must_use]
+    pub fn may_be_told(&self, session: SessionId) -> bool {
         let flags = self.held.read();
         flags.get(&session).is_some_and(|flag| {
             let told = flag.told.lock();

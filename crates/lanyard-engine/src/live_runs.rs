@@ -13,11 +13,11 @@ const SESSIONS_MAX: usize = 65_536;
 
 /// The run whose token a call came with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RunProof {
+pub struct RunProof {
     /// Nothing for an operator and for a token that can be revoked.
-    pub(crate) run: Option<RunId>,
+    pub run: Option<RunId>,
     /// The run is over: the call gets the refusal of its stop.
-    pub(crate) spent: bool,
+    pub spent: bool,
 }
 
 /// Live runs by session; clones share the table. Written by the engine after each commit, read by every request.
@@ -45,7 +45,8 @@ impl Default for LiveRuns {
 
 impl LiveRuns {
     /// Whether a run is its session's live one; nothing where that has to be read.
-    pub(crate) fn is_live(&self, session: SessionId, run: RunId) -> Option<bool> {
+    #[must_use]
+    pub fn is_live(&self, session: SessionId, run: RunId) -> Option<bool> {
         match self.held.read().get(&session) {
             Some(LiveEntry::Known(live)) => Some(*live == Some(run)),
             Some(LiveEntry::Reading) | None => None,
@@ -53,7 +54,7 @@ impl LiveRuns {
     }
 
     /// Somebody is about to read the session from the journal: what the engine commits from here on goes first.
-    pub(crate) fn reading(&self, session: SessionId) {
+    pub fn reading(&self, session: SessionId) {
         let mut held = self.held.write();
         if held.len() >= SESSIONS_MAX {
             held.clear();
@@ -62,7 +63,8 @@ impl LiveRuns {
     }
 
     /// What the journal says.
-    pub(crate) fn read(&self, session: SessionId, run: Option<RunId>) -> Option<RunId> {
+    #[must_use]
+    pub fn read(&self, session: SessionId, run: Option<RunId>) -> Option<RunId> {
         let mut held = self.held.write();
         match held.get_mut(&session) {
             Some(LiveEntry::Known(known)) => *known,
@@ -75,7 +77,7 @@ impl LiveRuns {
     }
 
     /// What is so after a commit. Sessions whose tokens never came by are not kept, and need not be.
-    pub(crate) fn set(&self, session: SessionId, run: Option<RunId>) {
+    pub fn set(&self, session: SessionId, run: Option<RunId>) {
         let now = LiveEntry::Known(run);
         let held = self.held.read().get(&session).copied();
         if held.is_none_or(|held| held == now) {
@@ -86,7 +88,7 @@ impl LiveRuns {
     }
 
     /// The session was deleted: it has no readers any more.
-    pub(crate) fn deleted(&self, session: SessionId) {
+    pub fn deleted(&self, session: SessionId) {
         let mut gone = self.gone.write();
         if gone.len() >= SESSIONS_MAX {
             gone.clear();
@@ -98,16 +100,18 @@ impl LiveRuns {
         }
     }
 
-    pub(crate) fn is_gone(&self, session: SessionId) -> bool {
+    #[must_use]
+    pub fn is_gone(&self, session: SessionId) -> bool {
         self.gone.read().contains(&session)
     }
 
     /// A right has ended.
-    pub(crate) fn ring(&self) {
+    pub fn ring(&self) {
         self.ended.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    pub(crate) fn endings(&self) -> watch::Receiver<u64> {
+    #[must_use]
+    pub fn endings(&self) -> watch::Receiver<u64> {
         self.ended.subscribe()
     }
 }

@@ -32,7 +32,7 @@ struct List {
 
 /// What one watcher has still to look at. Dropped, it watches no more.
 #[derive(Debug)]
-pub(crate) struct Changes {
+pub struct Changes {
     hub: Arc<Hub>,
     of: Of,
     list: Arc<List>,
@@ -40,7 +40,7 @@ pub(crate) struct Changes {
 
 /// What is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Of {
+pub enum Of {
     /// Anything, also what was only said.
     All,
     /// What a session is, not only what was said in it.
@@ -51,7 +51,7 @@ pub(crate) enum Of {
 
 /// Why there is nothing more to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
+pub enum Over {
     Closing,
     Behind,
 }
@@ -87,7 +87,7 @@ impl Board {
 
 impl Hub {
     /// Notes that something about these sessions is different.
-    pub(crate) fn touch(&self, of: Of, sessions: impl Iterator<Item = SessionId>) {
+    pub fn touch(&self, of: Of, sessions: impl Iterator<Item = SessionId>) {
         let board = self.board(of);
         if board.watchers.load(Ordering::Acquire) == 0 {
             return;
@@ -101,7 +101,7 @@ impl Hub {
     }
 
     /// From here on, every change is noted.
-    pub(crate) fn changes(self: &Arc<Self>, of: Of) -> Changes {
+    pub fn changes(self: &Arc<Self>, of: Of) -> Changes {
         let list = Arc::new(List::default());
         list.closed.store(self.closing.load(Ordering::Acquire), Ordering::Release);
         let board = self.board(of);
@@ -121,7 +121,7 @@ impl Hub {
 
 impl Changes {
     /// Waits until something changed.
-    pub(crate) async fn wait(&self) -> Result<(), Over> {
+    pub async fn wait(&self) -> Result<(), Over> {
         loop {
             if self.list.closed.load(Ordering::Acquire) {
                 return Err(Over::Closing);
@@ -137,7 +137,8 @@ impl Changes {
     }
 
     /// Some of what changed; the rest waits.
-    pub(crate) fn take(&self, max: usize) -> Vec<SessionId> {
+    #[must_use]
+    pub fn take(&self, max: usize) -> Vec<SessionId> {
         let mut ids = self.list.ids.lock();
         if ids.len() <= max {
             return std::mem::take(&mut *ids).into_iter().collect();

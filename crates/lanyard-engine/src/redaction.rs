@@ -15,7 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The variables that a config gives agents and their servers.
-pub(crate) fn given(config: &Config) -> Vec<(String, String)> {
+#[must_use]
+pub fn given(config: &Config) -> Vec<(String, String)> {
     let servers = config.agents.values().flat_map(|agent| agent.mcp.values()).chain(config.mcp.values());
     let given = servers.filter_map(|server| match server {
         McpSettings::Stdio(program) => Some(&program.env),
@@ -30,7 +31,7 @@ pub(crate) fn given(config: &Config) -> Vec<(String, String)> {
 }
 
 /// Looks for what agents could tell: the variables they inherit and those that a config gives or gave them.
-pub(crate) fn redactor(config: &Config, given: &[(String, String)]) -> Result<Arc<Redactor>, String> {
+pub fn redactor(config: &Config, given: &[(String, String)]) -> Result<Arc<Redactor>, String> {
     let mut variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
@@ -53,7 +54,7 @@ impl Redaction {
         *self.redactor.write() = Some(redactor);
     }
 
-    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+    pub fn redactor(&self) -> Option<Arc<Redactor>> {
         self.redactor.read().clone()
     }
 
@@ -62,11 +63,11 @@ impl Redaction {
         self.taken.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count(&self, secrets: u64) {
+    pub fn count(&self, secrets: u64) {
         self.taken.fetch_add(secrets, Ordering::Relaxed);
     }
 
-    pub(crate) fn text(&self, text: String, scope: RedactionScope) -> String {
+    pub fn text(&self, text: String, scope: RedactionScope) -> String {
         match self.redactor().and_then(|redactor| redactor.redacted(&text, scope)) {
             Some((clean, count)) => {
                 self.count(count);
@@ -77,7 +78,7 @@ impl Redaction {
     }
 
     /// An event of another log than a session's, without its secrets.
-    pub(crate) fn event<T: Serialize + DeserializeOwned>(
+    pub fn event<T: Serialize + DeserializeOwned>(
         &self,
         event: T,
         scope: RedactionScope,
@@ -98,7 +99,7 @@ impl Redaction {
 }
 
 /// Takes the secrets out of an event before it becomes part of the log; answers how many there were.
-pub(crate) fn redact(redactor: &Redactor, envelope: &mut Envelope) -> Result<u64, String> {
+pub fn redact(redactor: &Redactor, envelope: &mut Envelope) -> Result<u64, String> {
     let scope = scope(&envelope.event);
     let mut value = serde_json::to_value(&envelope.event).map_err(|error| error.to_string())?;
     let count = redactor.redact(&mut value, scope);
@@ -139,7 +140,8 @@ fn scope(event: &Event) -> RedactionScope {
 
 /// What a task is asked to do reaches its agent from the log and stays as it was said; names of branches and folders are
 /// used as they are.
-pub(crate) fn of_task(event: &TaskEvent) -> RedactionScope {
+#[must_use]
+pub fn of_task(event: &TaskEvent) -> RedactionScope {
     match event {
         TaskEvent::Interrupted { .. }
         | TaskEvent::Paused { .. }
@@ -167,12 +169,14 @@ pub(crate) fn of_task(event: &TaskEvent) -> RedactionScope {
 }
 
 /// A person's message reaches the agent as it was written; a message of an agent is read by others.
-pub(crate) fn of_mail(from: &MailFrom) -> RedactionScope {
+#[must_use]
+pub fn of_mail(from: &MailFrom) -> RedactionScope {
     if from.operator { RedactionScope::OwnTokens } else { RedactionScope::All }
 }
 
 /// The same of a flow: what its agents and checks say is redacted, what its people say is not.
-pub(crate) fn of_flow(event: &FlowEvent) -> RedactionScope {
+#[must_use]
+pub fn of_flow(event: &FlowEvent) -> RedactionScope {
     match event {
         FlowEvent::Asked { .. }
         | FlowEvent::Concluded { .. }
@@ -198,7 +202,8 @@ pub(crate) fn of_flow(event: &FlowEvent) -> RedactionScope {
 }
 
 /// Text that people wrote is kept, except for Lanyard's own tokens.
-pub(crate) fn by(actor: &Actor) -> RedactionScope {
+#[must_use]
+pub fn by(actor: &Actor) -> RedactionScope {
     match actor.kind {
         ActorKind::Operator | ActorKind::Observer => RedactionScope::OwnTokens,
         ActorKind::Agent | ActorKind::System => RedactionScope::All,

@@ -13,7 +13,7 @@ use crate::hub::Hub;
 use crate::hub::ring::Ring;
 
 /// A comment: the stream is alive.
-pub(crate) const BEAT: Bytes = Bytes::from_static(b":\n\n");
+pub const BEAT: Bytes = Bytes::from_static(b":\n\n");
 /// How often the text that is being written is shown, per session.
 const PREVIEW_EVERY: Duration = Duration::from_millis(50);
 /// Events a reader that was up with the log may fall behind before it is told.
@@ -22,13 +22,13 @@ const RESYNC_EVENTS: u64 = 1_000;
 /// Text that an agent is writing and that is no event yet.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "type", rename = "preview")]
-pub(crate) struct Preview<'a> {
-    pub(crate) kind: &'static str,
-    pub(crate) text: &'a str,
+pub struct Preview<'a> {
+    pub kind: &'static str,
+    pub text: &'a str,
     /// As in the message that will hold the text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) message_id: Option<&'a str>,
-    pub(crate) turn: Option<TurnId>,
+    pub message_id: Option<&'a str>,
+    pub turn: Option<TurnId>,
 }
 
 /// How much of what stands beside the log one reader has seen.
@@ -64,7 +64,7 @@ pub(super) fn resync(beside: &mut Beside, after: u64, head: u64) -> Option<Bytes
 }
 
 /// A frame that is no event of the log: it has a name and no position.
-pub(crate) fn control(name: &str, data: &impl Serialize) -> Bytes {
+pub fn control(name: &str, data: &impl Serialize) -> Bytes {
     let mut frame = BytesMut::new();
     frame.put_slice(b"event: ");
     frame.put_slice(name.as_bytes());
@@ -79,7 +79,7 @@ pub(crate) fn control(name: &str, data: &impl Serialize) -> Bytes {
 
 impl Hub {
     /// Shows the text an agent is writing to attached clients. Lossy: the event that holds it replaces it.
-    pub(crate) fn preview(&self, session: SessionId, preview: &Preview<'_>) {
+    pub fn preview(&self, session: SessionId, preview: &Preview<'_>) {
         let Some(topic) = self.topic(session).filter(|topic| topic.ring().watchers > 0) else { return };
         {
             let mut last = topic.previewed_at.lock();
@@ -100,7 +100,7 @@ impl Hub {
     }
 
     /// Broadcasts the presence list to all attached readers.
-    pub(crate) fn presence(&self, session: SessionId, frame: Bytes) {
+    pub fn presence(&self, session: SessionId, frame: Bytes) {
         let Some(topic) = self.topic(session) else { return };
         topic.ring().presence.put(frame);
         self.stir(&topic);

@@ -8,7 +8,7 @@ use lanyard_core::{SessionId, Timestamp};
 use lanyard_store::{Batch, Durability, KeyHash, RecordBatch, RecordRef};
 use tokio::sync::oneshot;
 
-use crate::engine::{AskError, EndedTurn, Reply};
+use crate::engine::{AskError, Reply, TurnSpan};
 
 /// The answer to writes of records.
 pub(super) type RecordAnswer = (oneshot::Sender<Result<(), AskError>>, Result<(), AskError>);
@@ -30,7 +30,7 @@ pub(super) struct Draft {
     pub(super) flagged: HashSet<SessionId>,
     pub(super) effects: Vec<(SessionId, Effect)>,
     /// Turns that end in this round, for those who collect traces.
-    pub(super) ended_turns: Vec<EndedTurn>,
+    pub(super) spans: Vec<TurnSpan>,
     /// Keys used in this round, by their place in the batch's outcomes.
     pub(super) keys: HashMap<KeyHash, usize>,
     pub(super) aliases: HashSet<AliasPlace>,
@@ -53,7 +53,7 @@ impl Draft {
             touched: HashMap::new(),
             flagged: HashSet::new(),
             effects: Vec::new(),
-            ended_turns: Vec::new(),
+            spans: Vec::new(),
             keys: HashMap::new(),
             aliases: HashSet::new(),
             answers: Vec::new(),

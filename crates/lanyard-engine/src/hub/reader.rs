@@ -140,7 +140,7 @@ impl EventReader {
     }
 
     /// The next piece of the stream: whole frames, or a heartbeat.
-    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, StoreError>>> {
+    pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, StoreError>>> {
         loop {
             if self.ended {
                 return Poll::Ready(None);

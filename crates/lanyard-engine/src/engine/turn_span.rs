@@ -5,7 +5,7 @@ use lanyard_core::{Session, SessionId, Timestamp, TurnId};
 
 /// A turn that ended, from its start to its end in the log.
 #[derive(Debug, Clone)]
-pub struct EndedTurn {
+pub struct TurnSpan {
     pub session: SessionId,
     pub turn: TurnId,
     pub agent: Option<String>,
@@ -15,7 +15,7 @@ pub struct EndedTurn {
     pub how: &'static str,
 }
 
-impl EndedTurn {
+impl TurnSpan {
     /// The turn that ends with this event, in a session as it was before.
     pub(super) fn of(before: Option<&Session>, event: &Event, at: Timestamp) -> Option<Self> {
         let session = before?;
