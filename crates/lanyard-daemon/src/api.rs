@@ -66,6 +66,7 @@ use crate::glances::Glances;
 use crate::mcp::RelayContext;
 use crate::memory::MemoryContext;
 use crate::notifications::NotificationHandle;
+use crate::own_tools::ToolContext;
 use crate::reload::Reloader;
 use crate::storage::StorageContext;
 use crate::telemetry::Telemetry;
@@ -117,6 +118,8 @@ pub struct App {
     pub(crate) memories: Arc<MemoryContext>,
     /// Where MCP clients come in, and where tool calls pass.
     pub(crate) mcp: Arc<RelayContext>,
+    /// What Lanyard's own tools work with.
+    pub(crate) tools: Arc<ToolContext>,
     /// What garbage collection and retention take.
     pub(crate) storage: Arc<StorageContext>,
     pub clock: Arc<Clock>,

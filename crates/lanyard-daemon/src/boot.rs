@@ -133,8 +133,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (live, hub) = (LiveConfig::new(config.clone(), program.clone()), hub(config, &store)?);
     let (memory, policy) = remembering(config, &hub)?;
     let continuity = ContinuityCounter::open(config.continuity, &*store)?;
-    let (desk, wishes) = agents::agents(&live, terminals(&home));
-    let set = (&options, &live);
+    let ((desk, wishes), set) = (agents::agents(&live, terminals(&home)), (&options, &live));
     let parts = parts(&store, &hub, &clock, presence.seen(), set, &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
     let notifications = notifications((&engine, &store, &clock), config, &continuity)?;
@@ -155,7 +154,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
 
     let common = Common::new(&engine, &store, &hub, &clock, &live, &roster, &tokens);
     let kept = (&trees, &checkpoints, &attachments, &notifications);
-    let Contexts { memories, mcp, storage } =
+    let Contexts { memories, mcp, tools: own_tools, storage } =
         common.contexts(memory, (gateway, config.gateway.record), &families, kept);
     let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, (&home, &trees), &hub)?;
     let app = Arc::new(App {
@@ -176,6 +175,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         hub,
         memories,
         mcp,
+        tools: own_tools,
         storage,
         clock,
         config: live,

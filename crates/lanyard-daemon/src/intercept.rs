@@ -16,7 +16,6 @@ use lanyard_core::{Actor, ActorKind, Cause, NoteId, SessionId};
 use lanyard_store::Durability;
 use tokio::time::Instant;
 
-use crate::auth::TokenBook;
 use lanyard_base::failpoint;
 use lanyard_base::live_config::LiveConfig;
 use lanyard_engine::call_flags::{Flag, Flags, ToldCall};
@@ -98,25 +97,34 @@ fn look(
     news
 }
 
+/// The sign of a session in every block that carries words to its agent.
+pub type NonceOf = Arc<dyn Fn(SessionId) -> String + Send + Sync>;
+
 /// Makes the places where calls pass.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Interceptor {
     engine: Engine,
-    tokens: Arc<TokenBook>,
+    nonce_of: NonceOf,
     record: CallRecording,
+}
+
+impl std::fmt::Debug for Interceptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Interceptor").field("record", &self.record).finish_non_exhaustive()
+    }
 }
 
 impl Interceptor {
     #[must_use]
-    pub fn new(engine: Engine, tokens: Arc<TokenBook>, record: CallRecording) -> Self {
-        Self { engine, tokens, record }
+    pub fn new(engine: Engine, nonce_of: NonceOf, record: CallRecording) -> Self {
+        Self { engine, nonce_of, record }
     }
 
     /// The place where the calls of one session pass. Cheap; keep it where many calls come by.
     #[must_use]
     pub fn of(&self, session: SessionId) -> Bound {
         let flag = self.engine.flags.of(session);
-        let nonce = self.tokens.nonce(session).into();
+        let nonce = (self.nonce_of)(session).into();
         Bound { session, flag, nonce, engine: self.engine.clone(), record: self.record }
     }
 }

@@ -14,7 +14,7 @@ mod input;
 mod inquiry;
 mod old;
 mod once;
-pub(crate) mod own;
+mod own_server;
 mod pass;
 mod rpc;
 mod seat;
@@ -39,10 +39,12 @@ use tokio::time::Duration;
 use book::Book;
 use lanyard_agents::runs::process::end_and_wait;
 use seat::Seats;
+pub(crate) use server::MESSAGE_BYTES_MAX;
 use server::{Server, Upstream};
 
-pub(crate) use context::{RelayContext, ToolContext};
-pub(crate) use door::{delete, get, message};
+pub(crate) use context::RelayContext;
+pub(crate) use door::{NotTaken, delete, get, message};
+pub(crate) use own_server::{OwnServer, RpcError};
 
 /// What stands in an address where no session is meant.
 pub(crate) const NOBODY: &str = "-";
@@ -210,7 +212,7 @@ impl Gateway {
         key: &str,
     ) -> Option<lanyard_api::types::McpCheck> {
         if key == OWN_SERVER {
-            return Some(check::own(&context.tools).await);
+            return Some(check::own(&*context.own).await);
         }
         let server = self.server(key)?;
         Some(check::check(context, &server).await)

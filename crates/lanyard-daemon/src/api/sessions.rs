@@ -280,7 +280,7 @@ pub(super) fn marked(mut response: Response) -> Response {
 
 /// No agent is set to work while its files are being changed.
 pub(super) fn not_rolling_back(app: &App, session: SessionId) -> Result<(), Problem> {
-    let rolling = app.mcp.tools.rollbacks.lock().contains(&session);
+    let rolling = app.tools.rollbacks.lock().contains(&session);
     if rolling { Err(Problem::rolling_back()) } else { Ok(()) }
 }
 

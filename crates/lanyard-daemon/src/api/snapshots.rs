@@ -106,14 +106,14 @@ struct Rolling<'a> {
 
 impl<'a> Rolling<'a> {
     fn begin(app: &'a App, session: SessionId) -> Result<Self, Problem> {
-        let mut rolling = app.mcp.tools.rollbacks.lock();
+        let mut rolling = app.tools.rollbacks.lock();
         if rolling.insert(session) { Ok(Self { app, session }) } else { Err(Problem::rolling_back()) }
     }
 }
 
 impl Drop for Rolling<'_> {
     fn drop(&mut self) {
-        self.app.mcp.tools.rollbacks.lock().remove(&self.session);
+        self.app.tools.rollbacks.lock().remove(&self.session);
     }
 }
 

@@ -19,9 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, Instant, Sleep};
 
-use crate::bell::Ear;
 use crate::http_endpoint::Trouble;
 use crate::tls::Tls;
+use lanyard_base::self_waking::SelfWakes;
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 64;
@@ -41,7 +41,7 @@ struct Line {
     /// Carries bytes in both directions while it is polled; nothing once the connection has ended.
     carrier: Option<Carrier>,
     /// Both ends of its channels are polled by the same task: what they wake of each other need not go further.
-    ear: Ear,
+    wakes: SelfWakes,
     /// When the answer to the request under way comes too late. Kept between requests: to put it off costs less than to
     /// set it anew.
     late: Pin<Box<Sleep>>,
@@ -72,10 +72,10 @@ fn carry(carrier: &mut Option<Carrier>, context: &mut Context<'_>) {
 impl Line {
     /// Waits until it takes a request; `false` when it never will, or not in time.
     async fn is_ready(&mut self, until: Instant) -> bool {
-        let Self { sender, carrier, ear, late } = self;
+        let Self { sender, carrier, wakes, late } = self;
         late.as_mut().reset(until);
         poll_fn(|context| {
-            ear.poll(context, |context| {
+            wakes.poll(context, |context| {
                 carry(carrier, context);
                 if carrier.is_none() {
                     return Poll::Ready(false);
@@ -90,12 +90,12 @@ impl Line {
     }
 
     async fn send(&mut self, request: Outgoing, until: Instant) -> Result<Response<Incoming>, Unanswered> {
-        let Self { sender, carrier, ear, late } = self;
+        let Self { sender, carrier, wakes, late } = self;
         late.as_mut().reset(until);
         let mut request = Some(request);
         let mut sent = pin!(None);
         poll_fn(|context| {
-            ear.poll(context, |context| {
+            wakes.poll(context, |context| {
                 // Handed over in here, where the line hears that it is woken by it.
                 if let Some(request) = request.take() {
                     sent.set(Some(sender.try_send_request(request)));
@@ -225,7 +225,7 @@ where
         }
     };
     let late = Box::pin(tokio::time::sleep_until(Instant::now()));
-    Ok(Line { sender, carrier: Some(Box::pin(carrier)), ear: Ear::new(), late })
+    Ok(Line { sender, carrier: Some(Box::pin(carrier)), wakes: SelfWakes::default(), late })
 }
 
 /// The body of an answer. Read to its end, its connection is used again; dropped before, it is closed.
@@ -293,7 +293,7 @@ impl Body for Lent {
         let Self { body, lender } = &mut *self;
         let frame = match lender {
             None => Pin::new(body).poll_frame(context),
-            Some((line, _)) => line.ear.poll(context, |context| {
+            Some((line, _)) => line.wakes.poll(context, |context| {
                 // Asked first, so that the connection knows that more is wanted.
                 let frame = Pin::new(&mut *body).poll_frame(context);
                 if frame.is_ready() {

@@ -15,8 +15,7 @@ use crate::mcp::envelope::LEGACY;
 use crate::mcp::http;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Upstream};
 use crate::mcp::translate::{self, Modern};
-use crate::mcp::{RelayContext, ToolContext};
-use crate::mcp::{own, stdio};
+use crate::mcp::{OwnServer, RelayContext, stdio};
 
 fn params() -> String {
     let version = env!("CARGO_PKG_VERSION");
@@ -42,10 +41,10 @@ pub(super) async fn check(context: &Arc<RelayContext>, server: &Arc<Server>) -> 
     }
 }
 
-pub(super) async fn own(context: &Arc<ToolContext>) -> McpCheck {
+pub(super) async fn own(server: &dyn OwnServer) -> McpCheck {
     let params = serde_json::from_str(&params()).unwrap_or_default();
-    let greeting = own::handle(context, None, "initialize", params).await;
-    let tools = own::handle(context, None, "tools/list", Value::Object(serde_json::Map::default())).await;
+    let greeting = server.handle(None, "initialize", params).await;
+    let tools = server.handle(None, "tools/list", Value::Object(serde_json::Map::default())).await;
     match (greeting, tools) {
         (Ok(greeting), Ok(tools)) => {
             let tools = serde_json::json!({ "result": tools });

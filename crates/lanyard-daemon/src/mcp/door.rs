@@ -4,27 +4,32 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
-use hyper::body::Body as HttpBody;
 use lanyard_api::annotate::{self, Taste, json};
 use lanyard_api::names::OWN_SERVER;
 use lanyard_core::SessionId;
 use lanyard_core::session::Compliance;
 
-use crate::auth::Denied;
-use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble, whole};
+use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::once::{self, Before};
 use crate::mcp::pass::{self, CallEntry};
 use crate::mcp::seat::McpSession;
-use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Upstream};
+use crate::mcp::server::{Server, Upstream};
 use crate::mcp::work::{Aim, Work};
-use crate::mcp::{http, inquiry, old, own, rpc, stdio, translate, up};
-use crate::problem::{Problem, marked_as_json, too_slow};
-use crate::server::patience;
+use crate::mcp::{http, inquiry, old, rpc, stdio, translate, up};
 use lanyard_engine::live_runs::RunProof;
+
+/// Why the gateway takes no message, opens no stream and closes no connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// The token's run is over, and the message is no tool call that the stop could refuse.
+    RunEnded,
+    /// The config has no such server; it has these.
+    UnknownServer { known: Vec<String> },
+}
 
 /// What a client wants of which server, for whom.
 #[derive(Debug, Clone)]
@@ -116,26 +121,22 @@ pub(crate) async fn message(
     (session, proof): (Option<SessionId>, RunProof),
     name: &str,
     headers: HeaderMap,
-    body: impl HttpBody<Data = Bytes> + Unpin,
-) -> Response {
-    let body = match read(&headers, body).await {
-        Ok(body) => body,
-        Err(problem) => return problem.into_response(),
-    };
+    body: Bytes,
+) -> Result<Response, NotTaken> {
     let envelope = match Envelope::read(&body) {
         Ok(envelope) => envelope,
-        Err(error) => return malformed(&body, &error),
+        Err(error) => return Ok(malformed(&body, &error)),
     };
     if proof.spent && !(envelope.kind() == Kind::Request && Aim::of(envelope.method()) == Aim::Call) {
-        return Problem::from(Denied::RunEnded).into_response();
+        return Err(NotTaken::RunEnded);
     }
     if name == OWN_SERVER {
         let visit = Visit::new(context, (session, proof), name, headers).await;
-        return Box::pin(own_post(&visit, &envelope, &body)).await;
+        return Ok(Box::pin(own_post(&visit, &envelope, &body)).await);
     }
-    let Some(server) = context.gateway.server(name) else { return unknown(&context, name) };
+    let server = context.gateway.server(name).ok_or_else(|| unknown(&context))?;
     let visit = Visit::new(context, (session, proof), &server.key, headers).await;
-    take(&visit, &server, &envelope, &body).await
+    Ok(take(&visit, &server, &envelope, &body).await)
 }
 
 /// A message for a server of the config.
@@ -306,12 +307,11 @@ pub(crate) async fn get(
     whose: (Option<SessionId>, RunProof),
     name: &str,
     headers: HeaderMap,
-) -> Response {
-    let (visit, server) = match connection(context, whose, name, headers).await {
-        Ok(found) => found,
-        Err(response) => return response,
+) -> Result<Response, NotTaken> {
+    let Some((visit, server)) = connection(context, whose, name, headers).await? else {
+        return Ok(no_such_method());
     };
-    match &server.upstream {
+    Ok(match &server.upstream {
         Upstream::Unusable(_) => no_such_method(),
         Upstream::Stdio(upstream) => stdio::listen(&visit, &server, upstream).await,
         Upstream::Http(upstream) => match bare(&visit, &server, upstream, Method::GET).await {
@@ -321,7 +321,7 @@ pub(crate) async fn get(
             Ok(answer) => passed_on(answer),
             Err(response) => response,
         },
-    }
+    })
 }
 
 /// The client is done.
@@ -330,33 +330,32 @@ pub(crate) async fn delete(
     whose: (Option<SessionId>, RunProof),
     name: &str,
     headers: HeaderMap,
-) -> Response {
-    let (visit, server) = match connection(context, whose, name, headers).await {
-        Ok(found) => found,
-        Err(response) => return response,
+) -> Result<Response, NotTaken> {
+    let Some((visit, server)) = connection(context, whose, name, headers).await? else {
+        return Ok(no_such_method());
     };
-    match &server.upstream {
+    Ok(match &server.upstream {
         Upstream::Unusable(_) => no_such_method(),
         Upstream::Stdio(upstream) => stdio::bye(&visit, &server, upstream).await,
         Upstream::Http(upstream) => match bare(&visit, &server, upstream, Method::DELETE).await {
             Ok(answer) => passed_on(answer),
             Err(response) => response,
         },
-    }
+    })
 }
 
-/// A server that keeps connections, and who comes about one.
+/// A server that keeps connections, and who comes about one. The built-in server keeps none.
 async fn connection(
     context: Arc<RelayContext>,
     whose: (Option<SessionId>, RunProof),
     name: &str,
     headers: HeaderMap,
-) -> Result<(Visit, Arc<Server>), Response> {
+) -> Result<Option<(Visit, Arc<Server>)>, NotTaken> {
     if name == OWN_SERVER {
-        return Err(no_such_method());
+        return Ok(None);
     }
-    let server = context.gateway.server(name).ok_or_else(|| unknown(&context, name))?;
-    Ok((Visit::new(context, whose, &server.key, headers).await, server))
+    let server = context.gateway.server(name).ok_or_else(|| unknown(&context))?;
+    Ok(Some((Visit::new(context, whose, &server.key, headers).await, server)))
 }
 
 /// Passes a request without a body on.
@@ -392,7 +391,7 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
     if work.aim == Aim::Call {
         let arguments =
             envelope.arguments().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let compliance = own::compliance(&envelope.tool().unwrap_or_default(), &arguments);
+        let compliance = visit.context.own.compliance(&envelope.tool().unwrap_or_default(), &arguments);
         match pass::enter(&visit.context, OWN_SERVER, envelope, &body, compliance, &mut work).await {
             CallEntry::Goes(None) => {}
             CallEntry::Goes(Some(changed)) => body = changed,
@@ -410,7 +409,7 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
     let session = work.passing.as_ref().map(|passing| passing.person.bound.session()).or(visit.session);
     let params = std::str::from_utf8(&body).ok().and_then(|text| json::member(text, "params"));
     let params = params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
-    let answer = match own::handle(&visit.context.tools, session, envelope.method(), params).await {
+    let answer = match visit.context.own.handle(session, envelope.method(), params).await {
         Ok(result) => rpc::result_text(envelope.id(), &own_result(envelope, &work, &result.to_string())),
         Err(error) => rpc::error_text(envelope.id(), error.code, &error.message),
     };
@@ -432,34 +431,14 @@ pub(super) async fn failed(mut work: Work, what: &str) -> Response {
     rpc::json_response(work.failed(what).await.into_body())
 }
 
-async fn read(headers: &HeaderMap, body: impl HttpBody<Data = Bytes> + Unpin) -> Result<Bytes, Problem> {
-    marked_as_json(headers)?;
-    let read = tokio::time::timeout(patience(), whole(body, MESSAGE_BYTES_MAX));
-    read.await.map_err(|_| too_slow())?.map_err(|_| {
-        Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body_too_large",
-            format!("the message is larger than {MESSAGE_BYTES_MAX} bytes, or broke off"),
-            "send less; put long content into a file the server can read",
-        )
-    })
-}
-
 fn malformed(body: &[u8], error: &serde_json::Error) -> Response {
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
     let code = if is_json { rpc::INVALID_REQUEST } else { rpc::PARSE_ERROR };
     rpc::error(StatusCode::BAD_REQUEST, "null", code, &format!("this is no JSON-RPC message: {error}"))
 }
 
-fn unknown(context: &RelayContext, name: &str) -> Response {
-    let known: Vec<&str> = context.gateway.names().collect();
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        "mcp_server_not_found",
-        format!("the config has no MCP server `{name}`"),
-        format!("it has: {}", known.join(", ")),
-    )
-    .into_response()
+fn unknown(context: &RelayContext) -> NotTaken {
+    NotTaken::UnknownServer { known: context.gateway.names().map(str::to_owned).collect() }
 }
 
 pub(super) fn no_such_method() -> Response {

@@ -12,7 +12,7 @@ use crate::mcp::stdio;
 use lanyard_agents::agents::addresses::server_key;
 
 /// Largest message a client may send. Tool arguments are small; resources go the other way.
-pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Largest message of a server.
 pub(super) const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// How long a call may take when the config does not say.

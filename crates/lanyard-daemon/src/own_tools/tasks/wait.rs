@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::{letter, shown};
 use crate::families::{Families, FamilyError};
-use crate::mcp::own::Told;
-use crate::mcp::own::caller::{ToolCaller, on_disk};
+use crate::own_tools::Told;
+use crate::own_tools::caller::{ToolCaller, on_disk};
 use crate::tool_refusal::Refused;
 
 /// How long an await waits that does not say: less than clients wait for a tool.

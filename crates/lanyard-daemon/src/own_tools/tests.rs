@@ -41,6 +41,7 @@ use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_agents::agents::{Agents, agents};
 use lanyard_agents::runs::Runs;
+use lanyard_agents::sandbox::OwnFiles;
 use lanyard_agents::terminal::{LiveTerminals, TerminalArchive};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
@@ -160,8 +161,7 @@ impl Room {
         let trees = OwnTrees::new((folder.path(), program.clone()), &store, &clock, &hub.redaction);
         let place = (folder.path(), program, &trees);
         let tokens = Arc::new(TokenBook::new("operator", &[], engine.live.clone()));
-        let roster =
-            Roster::new(&live, runs, clock.clone(), checks, lanyard_agents::sandbox::OwnFiles::default());
+        let roster = Roster::new(&live, runs, clock.clone(), checks, OwnFiles::default());
         let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let flows = flows((&engine, &store, &clock), &roster, &notifications, place, &hub);
@@ -169,7 +169,7 @@ impl Room {
         let common = Common::new(&engine, &store, &hub, &clock, &live, &roster, &tokens);
         let checkpoints = CheckpointStore::new(folder.path());
         let kept = (&trees, &checkpoints, &notifications);
-        let Contexts { memories, mcp, storage } = contexts(&common, &folder, &hub, &families, kept);
+        let Contexts { memories, mcp, tools, storage } = contexts(&common, &folder, &hub, &families, kept);
         let app = Arc::new(App {
             flows,
             seen: Arc::new(|_, _| None),
@@ -179,6 +179,7 @@ impl Room {
             checkpoints,
             memories,
             mcp,
+            tools,
             storage,
             underway: crate::api::Underway::default(),
             trees: trees.clone(),
@@ -274,7 +275,7 @@ impl Room {
     /// The whole result of a call.
     async fn result(&self, session: Option<SessionId>, tool: &str, arguments: Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
-        super::handle(&self.app.mcp.tools, session, "tools/call", params).await.unwrap()
+        super::handle(&self.app.tools, session, "tools/call", params).await.unwrap()
     }
 
     /// What a call that must work answers.

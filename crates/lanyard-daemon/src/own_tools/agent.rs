@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::families::{By, FamilyError, Said};
-use crate::mcp::own::args::{need, session_id};
-use crate::mcp::own::caller::{Mates, Me, ToolCaller, on_disk, place};
-use crate::mcp::own::orphans::{self, Choice};
-use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::workspace::{self, Ended};
-use crate::mcp::own::{Answer, Told, steps};
+use crate::own_tools::args::{need, session_id};
+use crate::own_tools::caller::{Mates, Me, ToolCaller, on_disk, place};
+use crate::own_tools::orphans::{self, Choice};
+use crate::own_tools::schema::{About, tool as describe};
+use crate::own_tools::workspace::{self, Ended};
+use crate::own_tools::{Answer, Told, steps};
 use crate::shelf;
 use crate::tool_refusal::Refused;
 use lanyard_engine::engine::Ask;

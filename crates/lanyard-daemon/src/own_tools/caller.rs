@@ -7,8 +7,8 @@ use lanyard_core::session::{Lineage, Signal};
 use lanyard_core::{Actor, ActorKind, Cause, Outcome, Session, SessionId};
 use lanyard_store::{Loaded, Store};
 
-use crate::mcp::ToolContext;
 pub(super) use crate::memory::place;
+use crate::own_tools::ToolContext;
 use crate::shelf;
 use crate::tool_refusal::Refused;
 use lanyard_engine::engine::{Ask, Request};

@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::mcp::own::Told;
-use crate::mcp::own::args::need;
-use crate::mcp::own::caller::{ToolCaller, on_disk};
-use crate::mcp::own::schema::{About, tool as describe};
+use crate::own_tools::Told;
+use crate::own_tools::args::need;
+use crate::own_tools::caller::{ToolCaller, on_disk};
+use crate::own_tools::schema::{About, tool as describe};
 use crate::shelf;
 use crate::tool_refusal::Refused;
 

@@ -1,6 +1,6 @@
-//! A task that wakes itself while it runs is put back into the queue of its runtime, which then wakes another thread to
-//! take it from there. Where both ends of a channel live in one task, as in a relayed call, that is several times per
-//! call. Here such a wake is noted, and the task goes on at once.
+//! Wakes within one task. A task that wakes itself while it runs is put back into the queue of its runtime, which then wakes
+//! another thread to take it from there. Where both ends of a channel live in one task, as in a relayed call, that is
+//! several times per call. Here such a wake is noted, and the task goes on at once.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,83 +17,86 @@ const WAITING: u8 = 0;
 /// It is being polled, and nobody has woken it since.
 const POLLED: u8 = 1;
 /// Somebody has.
-const RUNG: u8 = 2;
+const WOKEN: u8 = 2;
 
-/// Hears the wakes of what is polled under it.
+/// Notes the wakes of what is polled under it.
 #[derive(Debug)]
-pub(crate) struct Ear {
-    bell: Arc<Bell>,
+pub struct SelfWakes {
+    woken: Arc<WakeState>,
     waker: Waker,
 }
 
 #[derive(Debug)]
-struct Bell {
+struct WakeState {
     state: AtomicU8,
     outer: AtomicWaker,
 }
 
-impl Wake for Bell {
+impl Wake for WakeState {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.state.swap(RUNG, Ordering::AcqRel) == WAITING {
+        if self.state.swap(WOKEN, Ordering::AcqRel) == WAITING {
             self.outer.wake();
         }
     }
 }
 
-impl Ear {
-    pub(crate) fn new() -> Self {
-        let bell = Arc::new(Bell { state: AtomicU8::new(WAITING), outer: AtomicWaker::new() });
-        let waker = Waker::from(bell.clone());
-        Self { bell, waker }
+impl Default for SelfWakes {
+    fn default() -> Self {
+        let woken = Arc::new(WakeState { state: AtomicU8::new(WAITING), outer: AtomicWaker::new() });
+        let waker = Waker::from(woken.clone());
+        Self { woken, waker }
     }
+}
 
+impl SelfWakes {
     /// Polls for as long as it is woken meanwhile, by itself or by another thread.
-    pub(crate) fn poll<T>(
+    pub fn poll<T>(
         &self,
         context: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let Self { bell, waker } = self;
-        bell.outer.register(context.waker());
+        let Self { woken, waker } = self;
+        woken.outer.register(context.waker());
         for _ in 0..ROUNDS_MAX {
-            bell.state.swap(POLLED, Ordering::AcqRel);
+            woken.state.swap(POLLED, Ordering::AcqRel);
             if let Poll::Ready(output) = poll(&mut Context::from_waker(waker)) {
                 return Poll::Ready(output);
             }
-            let quiet = bell.state.compare_exchange(POLLED, WAITING, Ordering::AcqRel, Ordering::Acquire);
+            let quiet = woken.state.compare_exchange(POLLED, WAITING, Ordering::AcqRel, Ordering::Acquire);
             if quiet.is_ok() {
                 return Poll::Pending;
             }
         }
-        // What rings from now on finds it rung, and this wake on its way.
+        // A wake from now on finds it woken, and this wake on its way.
         context.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
-/// A future that hears its own wakes.
+/// A future that goes on at once when it wakes itself.
 #[derive(Debug)]
-pub(crate) struct Belled<F> {
+pub struct SelfWaking<F> {
     future: F,
-    ear: Ear,
+    wakes: SelfWakes,
 }
 
-impl<F> Belled<F> {
-    pub(crate) fn new(future: F) -> Self {
-        Self { future, ear: Ear::new() }
+impl<F> SelfWaking<F> {
+    #[must_use]
+    pub fn new(future: F) -> Self {
+        Self { future, wakes: SelfWakes::default() }
     }
 }
 
-impl<F: Future + Unpin> Future for Belled<F> {
+impl<F: Future + Unpin> Future for SelfWaking<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { future, ear } = &mut *self;
-        ear.poll(context, |context| Pin::new(&mut *future).poll(context))
+        let Self { future, wakes } = &mut *self;
+        wakes.poll(context, |context| Pin::new(&mut *future).poll(context))
     }
 }
 
@@ -139,19 +142,19 @@ mod tests {
     #[test]
     fn what_wakes_itself_goes_on_without_the_runtime() {
         let outside = Arc::new(Outside::default());
-        assert_eq!(outside.poll(&mut Belled::new(restless(5))), Poll::Ready(()));
+        assert_eq!(outside.poll(&mut SelfWaking::new(restless(5))), Poll::Ready(()));
         assert_eq!(outside.heard(), 0);
     }
 
     #[test]
     fn what_never_rests_leaves_others_their_turn() {
         let outside = Arc::new(Outside::default());
-        let mut belled = Belled::new(restless(ROUNDS_MAX * 2 + 1));
+        let mut waking = SelfWaking::new(restless(ROUNDS_MAX * 2 + 1));
         for turn in 1..=2 {
-            assert_eq!(outside.poll(&mut belled), Poll::Pending);
+            assert_eq!(outside.poll(&mut waking), Poll::Pending);
             assert_eq!(outside.heard(), turn);
         }
-        assert_eq!(outside.poll(&mut belled), Poll::Ready(()));
+        assert_eq!(outside.poll(&mut waking), Poll::Ready(()));
     }
 
     #[test]
@@ -159,12 +162,12 @@ mod tests {
         let outside = Arc::new(Outside::default());
         let kept = Arc::new(parking_lot::Mutex::new(None));
         let keep = kept.clone();
-        let mut belled = Belled::new(poll_fn(move |context| {
+        let mut waking = SelfWaking::new(poll_fn(move |context| {
             *keep.lock() = Some(context.waker().clone());
             Poll::<()>::Pending
         }));
         for turn in 1..=3 {
-            assert_eq!(outside.poll(&mut belled), Poll::Pending);
+            assert_eq!(outside.poll(&mut waking), Poll::Pending);
             let waker = kept.lock().clone().unwrap();
             waker.wake_by_ref();
             waker.wake();
@@ -177,7 +180,7 @@ mod tests {
     fn nothing_is_lost_between_threads() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let (sender, mut receiver) = tokio::sync::mpsc::channel::<u32>(1);
-        let heard = runtime.spawn(Belled::new(Box::pin(async move {
+        let heard = runtime.spawn(SelfWaking::new(Box::pin(async move {
             let mut sum = 0_u64;
             while let Some(number) = receiver.recv().await {
                 sum += u64::from(number);

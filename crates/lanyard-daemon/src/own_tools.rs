@@ -20,20 +20,31 @@ mod tests;
 mod traces;
 mod workspace;
 
+use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
+use futures_util::future::BoxFuture;
 use lanyard_core::SessionId;
 use lanyard_core::paper::instructions;
 use lanyard_core::session::Compliance;
 use lanyard_core::session::directive::defuse;
+use lanyard_store::Store;
 use serde_json::{Map, Value, json};
 
-use crate::mcp::ToolContext;
+use crate::auth::TokenBook;
+use crate::families::Families;
+use crate::mcp::{OwnServer, RpcError};
+use crate::memory::{Memory, MemoryContext};
 use crate::tool_refusal::Refused;
 use caller::ToolCaller;
+use lanyard_agents::agents::roster::Roster;
+use lanyard_base::clock::Clock;
+use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::engine::Engine;
 
 /// The name no other server may have.
-pub(crate) const NAME: &str = "lanyard";
+const NAME: &str = "lanyard";
 
 /// The newest first. Later ones ask with `server/discover` instead of `initialize`.
 const VERSIONS: [&str; 5] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -47,11 +58,37 @@ const VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
-/// A JSON-RPC error: the call itself makes no sense. What a tool refuses is a result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RpcError {
-    pub(crate) code: i64,
-    pub(crate) message: String,
+/// What carrying out a call of one of Lanyard's own tools takes.
+pub(crate) struct ToolContext {
+    pub(crate) engine: Engine,
+    pub(crate) families: Families,
+    pub(crate) agents: Roster,
+    /// Sessions whose workspace is being taken back: nothing is continued meanwhile.
+    pub(crate) rollbacks: Arc<Mutex<HashSet<SessionId>>>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) memories: Arc<MemoryContext>,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) config: LiveConfig,
+    pub(crate) tokens: Arc<TokenBook>,
+}
+
+/// The tools as the gateway reaches them.
+pub(crate) struct OwnTools(pub(crate) Arc<ToolContext>);
+
+impl OwnServer for OwnTools {
+    fn handle<'a>(
+        &'a self,
+        session: Option<SessionId>,
+        method: &'a str,
+        params: Value,
+    ) -> BoxFuture<'a, Result<Value, RpcError>> {
+        Box::pin(handle(&self.0, session, method, params))
+    }
+
+    fn compliance(&self, tool: &str, arguments: &Value) -> Option<Compliance> {
+        compliance(tool, arguments)
+    }
 }
 
 /// What a tool answers: a document, and texts that are shown as they are.
@@ -85,7 +122,7 @@ static TOOLS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 /// Answers one request of a session's agent, or of an operator without one.
-pub(crate) async fn handle(
+async fn handle(
     app: &Arc<ToolContext>,
     session: Option<SessionId>,
     method: &str,
@@ -115,7 +152,7 @@ pub(crate) async fn handle(
 }
 
 /// The way in which a call complies with a stop.
-pub(crate) fn compliance(tool: &str, arguments: &Value) -> Option<Compliance> {
+fn compliance(tool: &str, arguments: &Value) -> Option<Compliance> {
     if tool != agent::NAME {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::mcp::own::{agent, spawn};
+use crate::own_tools::{agent, spawn};
 use crate::tool_refusal::Refused;
 
 /// Second name, own name. Every tool that has the own name accepts the second one.
@@ -132,7 +132,7 @@ fn put(arguments: &mut Map<String, Value>, first: &str, value: Value, said_as: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::own::TOOLS;
+    use crate::own_tools::TOOLS;
 
     fn resolved(tool: &str, arguments: Value) -> Result<(Value, Vec<String>), &'static str> {
         let tool = TOOLS.iter().find(|known| known["name"] == tool).unwrap();

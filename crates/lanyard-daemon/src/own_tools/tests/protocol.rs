@@ -4,13 +4,13 @@ use lanyard_core::session::Compliance;
 use serde_json::{Value, json};
 
 use super::Room;
-use crate::mcp::own::{NAME, TOOLS, compliance, handle};
+use crate::own_tools::{NAME, TOOLS, compliance, handle};
 
 /// S0-34: the tools, each with a flat schema any client takes.
 #[tokio::test(flavor = "multi_thread")]
 async fn seven_tools_are_listed_with_plain_schemas() {
     let room = Room::new();
-    let listed = handle(&room.app.mcp.tools, None, "tools/list", json!({})).await.unwrap();
+    let listed = handle(&room.app.tools, None, "tools/list", json!({})).await.unwrap();
     let tools = listed["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(
@@ -60,7 +60,7 @@ async fn seven_tools_are_listed_with_plain_schemas() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_of_every_protocol_are_greeted() {
     let room = Room::new();
-    let app = &room.app.mcp.tools;
+    let app = &room.app.tools;
     for (asked, answered) in
         [("2025-11-25", "2025-11-25"), ("2024-11-05", "2024-11-05"), ("2031-01-01", "2025-11-25")]
     {
@@ -83,7 +83,7 @@ async fn clients_of_every_protocol_are_greeted() {
 async fn nonsense_is_an_error_and_what_a_tool_refuses_is_a_result() {
     let room = Room::new();
     let code = async |method: &str, params: Value| {
-        handle(&room.app.mcp.tools, None, method, params).await.unwrap_err().code
+        handle(&room.app.tools, None, method, params).await.unwrap_err().code
     };
     assert_eq!(code("resources/list", json!({})).await, -32601);
     assert_eq!(code("tools/call", json!({})).await, -32602);

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::families::{Adding, By, FamilyError};
-use crate::mcp::own::args::need;
-use crate::mcp::own::caller::{ToolCaller, on_disk};
-use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::{Answer, Told};
+use crate::own_tools::args::need;
+use crate::own_tools::caller::{ToolCaller, on_disk};
+use crate::own_tools::schema::{About, tool as describe};
+use crate::own_tools::{Answer, Told};
 use crate::shelf;
 use crate::tool_refusal::Refused;
 use lanyard_engine::engine::Ask;

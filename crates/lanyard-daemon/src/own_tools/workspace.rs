@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::mcp::own::Told;
-use crate::mcp::own::caller::{ToolCaller, load, on_disk};
-use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::traces::{self, within};
+use crate::own_tools::Told;
+use crate::own_tools::caller::{ToolCaller, load, on_disk};
+use crate::own_tools::schema::{About, tool as describe};
+use crate::own_tools::traces::{self, within};
 use crate::shelf;
 use crate::tool_refusal::Refused;
 

@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::mcp::ToolContext;
-use crate::mcp::own::caller::{Mates, Me, ToolCaller, load, on_disk, place};
-use crate::mcp::own::workspace::{self, Ended};
-use crate::mcp::own::{Told, traces};
+use crate::own_tools::ToolContext;
+use crate::own_tools::caller::{Mates, Me, ToolCaller, load, on_disk, place};
+use crate::own_tools::workspace::{self, Ended};
+use crate::own_tools::{Told, traces};
 use crate::shelf;
 use crate::tool_refusal::Refused;
 use lanyard_engine::engine::Ask;

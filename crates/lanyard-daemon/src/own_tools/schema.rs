@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::mcp::own::names;
+use crate::own_tools::names;
 
 /// What a tool says of itself beside its schema.
 pub(super) struct About {

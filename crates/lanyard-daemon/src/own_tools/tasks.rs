@@ -15,11 +15,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::families::{Adding, By, FamilyError, Owner, Said, find, refused};
-use crate::mcp::own::Told;
-use crate::mcp::own::args::need;
-use crate::mcp::own::caller::{ToolCaller, on_disk};
-use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::spawn::title;
+use crate::own_tools::Told;
+use crate::own_tools::args::need;
+use crate::own_tools::caller::{ToolCaller, on_disk};
+use crate::own_tools::schema::{About, tool as describe};
+use crate::own_tools::spawn::title;
 use crate::tool_refusal::Refused;
 
 pub(super) const NAME: &str = "tasks";
@@ -325,7 +325,7 @@ async fn list(caller: &ToolCaller, all: bool) -> Told {
     Ok(json!({ "tasks": tasks }).into())
 }
 
-async fn agents(caller: &ToolCaller) -> crate::mcp::own::Answer {
+async fn agents(caller: &ToolCaller) -> crate::own_tools::Answer {
     let listed = caller.app.agents.list(false).await.into_iter().filter(|listed| listed.configured);
     let default = caller.app.agents.default_name().unwrap_or_default();
     let agents: Vec<Value> =
