@@ -63,7 +63,6 @@ use crate::dashboard::Dashboard;
 use crate::families::Families;
 use crate::flow::FlowHandle;
 use crate::glances::Glances;
-use crate::mcp::RelayContext;
 use crate::memory::MemoryContext;
 use crate::notifications::NotificationHandle;
 use crate::own_tools::ToolContext;
@@ -79,6 +78,7 @@ use lanyard_engine::continuity::ContinuityCounter;
 use lanyard_engine::engine::Engine;
 use lanyard_engine::hub::Hub;
 use lanyard_engine::presence::{Presence, Seen};
+use lanyard_gateway::mcp::RelayContext;
 
 pub use attach::OwnRouter;
 #[cfg(test)]

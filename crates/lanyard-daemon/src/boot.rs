@@ -30,8 +30,6 @@ use crate::dashboard::Dashboard;
 use crate::families;
 use crate::flow;
 use crate::indexer;
-use crate::intercept;
-use crate::mcp::Gateway;
 use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{NotificationHandle, Upkeep};
@@ -58,6 +56,8 @@ use lanyard_engine::engine::{self, Ask, Engine, Parts, Request, TurnEnded};
 use lanyard_engine::hub::Hub;
 use lanyard_engine::presence::{Presence, Seen};
 use lanyard_engine::redaction::{given, redactor};
+use lanyard_gateway::intercept;
+use lanyard_gateway::mcp::Gateway;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;

@@ -9,10 +9,7 @@ pub mod dashboard;
 mod families;
 mod flow;
 mod glances;
-mod http_endpoint;
 pub mod indexer;
-pub mod intercept;
-mod mcp;
 pub mod memory;
 mod notice;
 mod notifications;
@@ -26,7 +23,6 @@ mod shelf;
 mod storage;
 pub mod telemetry;
 mod timers;
-mod tls;
 mod tool_refusal;
 mod trees;
 

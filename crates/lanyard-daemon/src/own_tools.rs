@@ -34,7 +34,6 @@ use serde_json::{Map, Value, json};
 
 use crate::auth::TokenBook;
 use crate::families::Families;
-use crate::mcp::{OwnServer, RpcError};
 use crate::memory::{Memory, MemoryContext};
 use crate::tool_refusal::Refused;
 use caller::ToolCaller;
@@ -42,6 +41,7 @@ use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 use lanyard_engine::engine::Engine;
+use lanyard_gateway::mcp::{OwnServer, RpcError};
 
 /// The name no other server may have.
 const NAME: &str = "lanyard";

@@ -4,7 +4,7 @@
 use super::Finding;
 
 /// Crates with a wall, and the crates of the workspace that they may depend on. Other crates may depend on all.
-const WALLS: [(&str, &[&str]); 9] = [
+const WALLS: [(&str, &[&str]); 10] = [
     ("lanyard-core", &[]),
     ("lanyard-api", &["lanyard-core"]),
     ("lanyard-git", &["lanyard-core"]),
@@ -12,6 +12,18 @@ const WALLS: [(&str, &[&str]); 9] = [
     ("lanyard-base", &["lanyard-api", "lanyard-core"]),
     ("lanyard-agents", &["lanyard-api", "lanyard-base", "lanyard-core", "lanyard-git", "lanyard-store"]),
     ("lanyard-engine", &["lanyard-api", "lanyard-base", "lanyard-core", "lanyard-store"]),
+    (
+        "lanyard-gateway",
+        &[
+            "lanyard-agents",
+            "lanyard-api",
+            "lanyard-base",
+            "lanyard-core",
+            "lanyard-engine",
+            "lanyard-git",
+            "lanyard-store",
+        ],
+    ),
     ("lanyard-client", &["lanyard-api", "lanyard-core"]),
     ("lanyard-cli", &["lanyard-api", "lanyard-client", "lanyard-core"]),
 ];

@@ -18,13 +18,13 @@ use crate::api::context::{Change, Target, load};
 use crate::api::guard::resolve;
 use crate::api::system::host_token;
 use crate::auth::{Caller, Denied};
-use crate::http_endpoint::whole;
-use crate::mcp::{self, MESSAGE_BYTES_MAX, NotTaken};
 use crate::problem::{Problem, marked_as_json, too_slow};
 use crate::server::patience;
 use lanyard_agents::agents::addresses::server_url;
 use lanyard_engine::engine::{self, Ask};
 use lanyard_engine::live_runs::RunProof;
+use lanyard_gateway::http_endpoint::whole;
+use lanyard_gateway::mcp::{self, MESSAGE_BYTES_MAX, NotTaken};
 
 type Shared = State<Arc<App>>;
 

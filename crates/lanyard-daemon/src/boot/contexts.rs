@@ -9,8 +9,6 @@ use lanyard_store::{Attachments, Store};
 
 use crate::auth::TokenBook;
 use crate::families::Families;
-use crate::intercept::Interceptor;
-use crate::mcp::{Gateway, RelayContext};
 use crate::memory::{Memory, MemoryContext};
 use crate::notifications::NotificationHandle;
 use crate::own_tools::{OwnTools, ToolContext};
@@ -21,6 +19,8 @@ use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
 use lanyard_engine::engine::Engine;
 use lanyard_engine::hub::Hub;
+use lanyard_gateway::intercept::Interceptor;
+use lanyard_gateway::mcp::{Gateway, RelayContext};
 
 /// What several contexts hold.
 pub(crate) struct Common<'a> {

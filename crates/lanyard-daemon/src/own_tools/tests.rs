@@ -33,7 +33,6 @@ use crate::auth::TokenBook;
 use crate::boot::contexts::{Common, Contexts};
 use crate::families::{self, Families};
 use crate::flow::{self, FlowHandle};
-use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::NotificationHandle;
 use crate::reload::{Overrides, Reloader};
@@ -48,6 +47,7 @@ use lanyard_base::live_config::LiveConfig;
 use lanyard_engine::continuity::ContinuityCounter;
 use lanyard_engine::engine::{self, Ask, Parts, Request};
 use lanyard_engine::hub::Hub;
+use lanyard_gateway::mcp::Gateway;
 
 const WORKSPACE: &str = "/w";
 /// How long what happens aside may take. Generous: the machine may be busy.

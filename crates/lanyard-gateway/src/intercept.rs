@@ -47,7 +47,7 @@ struct Reported {
 
 /// Tells the engine of sessions whose calls take a while: a call under way is a sign of life, and all there is of an
 /// agent that its own host runs. Short calls cost nothing here. Runs until the daemon ends.
-pub(crate) async fn tell_of_calls(engine: Engine, settings: LiveConfig) {
+pub async fn tell_of_calls(engine: Engine, settings: LiveConfig) {
     let mut reported: HashMap<SessionId, Reported> = HashMap::new();
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -182,7 +182,7 @@ impl Bound {
     }
 
     /// A hook or a wrapped server tells that it carries a call out.
-    pub(crate) fn told_begins(&self, call: &Call) {
+    pub fn told_begins(&self, call: &Call) {
         if call.is_uncertain() {
             return;
         }
@@ -196,7 +196,7 @@ impl Bound {
 
     /// It has come back. A hook that tells of a prompt or of the end of all calls tells that none of its calls is left:
     /// one that a person denied has no end of its own.
-    pub(crate) fn told_ends(&self, call: &Call) {
+    pub fn told_ends(&self, call: &Call) {
         let all = call.channel == Channel::Hook && ASIDES.contains(&call.tool.as_str());
         let mut told = self.flag.told.lock();
         told.retain(|held| held.id != call.id && !(all && held.channel == Channel::Hook));

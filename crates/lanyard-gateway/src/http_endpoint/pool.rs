@@ -230,7 +230,7 @@ where
 
 /// The body of an answer. Read to its end, its connection is used again; dropped before, it is closed.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub struct Lent {
     body: Incoming,
     lender: Option<(Line, Arc<Pool>)>,
 }
@@ -243,7 +243,7 @@ impl Lent {
     }
 
     /// All of it, if it is not larger than it may be.
-    pub(crate) async fn whole(self, max: usize) -> Result<Bytes, Trouble> {
+    pub async fn whole(self, max: usize) -> Result<Bytes, Trouble> {
         whole(self, max).await.map_err(|cut| match cut {
             Cut::TooLarge => Trouble::TooLarge(max),
             Cut::Broken(error) => Trouble::Broken(error.to_string()),
@@ -252,13 +252,14 @@ impl Lent {
 }
 
 /// Why a body was not read to its end.
-pub(crate) enum Cut<E> {
+#[derive(Debug)]
+pub enum Cut<E> {
     TooLarge,
     Broken(E),
 }
 
 /// All of a body, if it is not larger than it may be.
-pub(crate) async fn whole<B>(mut body: B, max: usize) -> Result<Bytes, Cut<B::Error>>
+pub async fn whole<B>(mut body: B, max: usize) -> Result<Bytes, Cut<B::Error>>
 where
     B: Body<Data = Bytes> + Unpin,
 {

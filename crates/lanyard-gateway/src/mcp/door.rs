@@ -24,7 +24,7 @@ use lanyard_engine::live_runs::RunProof;
 
 /// Why the gateway takes no message, opens no stream and closes no connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NotTaken {
+pub enum NotTaken {
     /// The token's run is over, and the message is no tool call that the stop could refuse.
     RunEnded,
     /// The config has no such server; it has these.
@@ -116,7 +116,7 @@ async fn remembered(context: &RelayContext, session: SessionId, server: &str, se
 
 /// A message of a client. Ways that are seldom gone are put aside, so that the usual one stays small. With the token of
 /// a run that is over only a tool call passes, which the stop refuses.
-pub(crate) async fn message(
+pub async fn message(
     context: Arc<RelayContext>,
     (session, proof): (Option<SessionId>, RunProof),
     name: &str,
@@ -302,7 +302,7 @@ where
 }
 
 /// The stream for what belongs to no request.
-pub(crate) async fn get(
+pub async fn get(
     context: Arc<RelayContext>,
     whose: (Option<SessionId>, RunProof),
     name: &str,
@@ -325,7 +325,7 @@ pub(crate) async fn get(
 }
 
 /// The client is done.
-pub(crate) async fn delete(
+pub async fn delete(
     context: Arc<RelayContext>,
     whose: (Option<SessionId>, RunProof),
     name: &str,

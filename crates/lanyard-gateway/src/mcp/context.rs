@@ -9,13 +9,13 @@ use crate::mcp::{Gateway, OwnServer};
 use lanyard_base::clock::Clock;
 
 /// What relaying a message of an MCP client takes.
-pub(crate) struct RelayContext {
-    pub(crate) gateway: Arc<Gateway>,
-    pub(crate) interceptor: Interceptor,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<Clock>,
+pub struct RelayContext {
+    pub gateway: Arc<Gateway>,
+    pub interceptor: Interceptor,
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<Clock>,
     /// The server that is built in.
-    pub(crate) own: Arc<dyn OwnServer>,
+    pub own: Arc<dyn OwnServer>,
 }
 
 impl std::fmt::Debug for RelayContext {

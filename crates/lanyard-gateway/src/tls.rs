@@ -19,7 +19,7 @@ static SYSTEM: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
 /// Why there is no TLS connection. Each sentence goes on from the server's name.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum TlsError {
+pub enum TlsError {
     #[error(
         "shows a certificate that is not trusted: {0}. Correct it, or name its CA with `ca_file` in the config"
     )]
@@ -28,7 +28,7 @@ pub(crate) enum TlsError {
     Unreachable(String),
 }
 
-pub(crate) struct Tls {
+pub struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,
 }
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Tls {
 
 impl Tls {
     /// For a host; or a sentence of what is wrong with the settings.
-    pub(crate) fn new(host: &str, ca_file: Option<&Path>) -> Result<Self, String> {
+    pub fn new(host: &str, ca_file: Option<&Path>) -> Result<Self, String> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| format!("`{host}` is no name a certificate can be for"))?;
         let mut roots = RootCertStore::empty();
@@ -67,7 +67,7 @@ impl Tls {
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), name })
     }
 
-    pub(crate) async fn wrap(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, TlsError> {
+    pub async fn wrap(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, TlsError> {
         self.connector.connect(self.name.clone(), stream).await.map_err(|error| {
             let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
             match cause {

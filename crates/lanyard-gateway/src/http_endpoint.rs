@@ -16,11 +16,11 @@ use tokio::time::Duration;
 
 use crate::tls::{Tls, TlsError};
 use pool::Pool;
-pub(crate) use pool::{Lent, whole};
+pub use pool::{Lent, whole};
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Trouble {
+pub enum Trouble {
     #[error("cannot be reached: {0}. Start it, or correct its address in the config")]
     Unreachable(String),
     #[error(
@@ -64,7 +64,7 @@ impl From<TlsError> for Trouble {
 
 /// Where a server is, and the connections to it.
 #[derive(Debug)]
-pub(crate) struct HttpEndpoint {
+pub struct HttpEndpoint {
     target: Uri,
     host: HeaderValue,
     headers: HeaderMap,
@@ -73,15 +73,15 @@ pub(crate) struct HttpEndpoint {
 
 /// A request as it goes to the server.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) method: Method,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+pub struct Outgoing {
+    pub method: Method,
+    pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl HttpEndpoint {
     /// What the config says, understood; or a sentence of what is wrong with it.
-    pub(crate) fn new(settings: &McpHttp) -> Result<Self, String> {
+    pub fn new(settings: &McpHttp) -> Result<Self, String> {
         let url: Uri =
             settings.url.parse().map_err(|error| format!("`{}` is no address: {error}", settings.url))?;
         let (is_safe, port) = match url.scheme_str() {
@@ -108,12 +108,12 @@ impl HttpEndpoint {
     }
 
     /// Closes connections that lie idle.
-    pub(crate) fn sweep(&self) {
+    pub fn sweep(&self) {
         self.pool.sweep();
     }
 
     /// Sends a request. The time is that until the answer begins.
-    pub(crate) async fn send(&self, out: Outgoing, patience: Duration) -> Result<Response<Lent>, Trouble> {
+    pub async fn send(&self, out: Outgoing, patience: Duration) -> Result<Response<Lent>, Trouble> {
         let mut request = Request::new(Full::new(out.body));
         *request.method_mut() = out.method;
         *request.uri_mut() = self.target.clone();
@@ -127,12 +127,7 @@ impl HttpEndpoint {
     }
 
     /// Sends a document and waits for all of the answer: its status and its bytes, or a sentence of what is wrong.
-    pub(crate) async fn post(
-        &self,
-        body: Bytes,
-        patience: Duration,
-        max: usize,
-    ) -> Result<(u16, Bytes), String> {
+    pub async fn post(&self, body: Bytes, patience: Duration, max: usize) -> Result<(u16, Bytes), String> {
         let out = Outgoing { method: Method::POST, headers: HeaderMap::new(), body };
         let answer = self.send(out, patience).await.map_err(|trouble| trouble.to_string())?;
         let status = answer.status().as_u16();

@@ -39,15 +39,15 @@ use tokio::time::Duration;
 use book::Book;
 use lanyard_agents::runs::process::end_and_wait;
 use seat::Seats;
-pub(crate) use server::MESSAGE_BYTES_MAX;
+pub use server::MESSAGE_BYTES_MAX;
 use server::{Server, Upstream};
 
-pub(crate) use context::RelayContext;
-pub(crate) use door::{NotTaken, delete, get, message};
-pub(crate) use own_server::{OwnServer, RpcError};
+pub use context::RelayContext;
+pub use door::{NotTaken, delete, get, message};
+pub use own_server::{OwnServer, RpcError};
 
 /// What stands in an address where no session is meant.
-pub(crate) const NOBODY: &str = "-";
+pub const NOBODY: &str = "-";
 
 /// How often processes without work, and those of ended sessions, are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(2);
@@ -56,7 +56,7 @@ const LEFT_GRACE: Duration = Duration::from_secs(2);
 
 /// Every server of the config, and who uses it.
 #[derive(Debug)]
-pub(crate) struct Gateway {
+pub struct Gateway {
     servers: BTreeMap<String, Arc<Server>>,
     seats: Seats,
     book: Book,
@@ -67,13 +67,14 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     /// The servers of the config. What an earlier daemon left of them is ended first.
-    pub(crate) async fn open(config: &Config, data_dir: &Path) -> Self {
+    pub async fn open(config: &Config, data_dir: &Path) -> Self {
         let gateway = Self::new(config, data_dir);
         gateway.tidy().await;
         gateway
     }
 
-    pub(crate) fn new(config: &Config, data_dir: &Path) -> Self {
+    #[must_use]
+    pub fn new(config: &Config, data_dir: &Path) -> Self {
         let own = config.agents.iter().flat_map(|(agent, settings)| {
             settings.mcp.iter().map(move |(name, server)| Server::new(name, Some(agent), server))
         });
@@ -98,7 +99,7 @@ impl Gateway {
     }
 
     /// Whether there is a server of this name.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         key == OWN_SERVER || self.servers.contains_key(key)
     }
 
@@ -125,7 +126,7 @@ impl Gateway {
     }
 
     /// Ends processes nobody needs any more. Runs until the daemon ends.
-    pub(crate) async fn look_after(&self, store: Arc<dyn Store>) {
+    pub async fn look_after(&self, store: Arc<dyn Store>) {
         loop {
             tokio::time::sleep(SWEEP_EVERY).await;
             let used: HashSet<SessionId> =
@@ -153,18 +154,18 @@ impl Gateway {
     }
 
     /// Forgets how a session's clients introduced themselves.
-    pub(crate) async fn forget_session(&self, session: SessionId) {
+    pub async fn forget_session(&self, session: SessionId) {
         self.book.forget_session(session).await;
     }
 
     /// The same for all sessions that are over, which an earlier daemon did not get to.
-    pub(crate) async fn forget_ended(&self, store: &Arc<dyn Store>) {
+    pub async fn forget_ended(&self, store: &Arc<dyn Store>) {
         let (book, store) = (self.book.clone(), store.clone());
         let _ = tokio::task::spawn_blocking(move || sweep_book(&book, &*store, false)).await;
     }
 
     /// Removes, or only counts, introductions to sessions that are over.
-    pub(crate) fn sweep_book(&self, store: &dyn Store, dry_run: bool) -> GcCount {
+    pub fn sweep_book(&self, store: &dyn Store, dry_run: bool) -> GcCount {
         sweep_book(&self.book, store, dry_run)
     }
 
@@ -176,12 +177,12 @@ impl Gateway {
     }
 
     /// Streams end: they would hold up the end of the daemon.
-    pub(crate) fn close_streams(&self) {
+    pub fn close_streams(&self) {
         self.closing.send_replace(true);
     }
 
     /// Ends every process.
-    pub(crate) async fn close(&self) {
+    pub async fn close(&self) {
         self.close_streams();
         for (_, program) in self.programs() {
             program.close().await;
@@ -189,7 +190,7 @@ impl Gateway {
     }
 
     /// The servers and how they do.
-    pub(crate) fn list(&self) -> Vec<McpEntry> {
+    pub fn list(&self) -> Vec<McpEntry> {
         let mut all = vec![McpEntry {
             name: OWN_SERVER.to_owned(),
             agent: None,
@@ -206,7 +207,7 @@ impl Gateway {
     }
 
     /// Starts or connects to a server and looks at it.
-    pub(crate) async fn check(
+    pub async fn check(
         &self,
         context: &Arc<RelayContext>,
         key: &str,

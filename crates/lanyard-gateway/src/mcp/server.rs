@@ -12,7 +12,7 @@ use crate::mcp::stdio;
 use lanyard_agents::agents::addresses::server_key;
 
 /// Largest message a client may send. Tool arguments are small; resources go the other way.
-pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Largest message of a server.
 pub(super) const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// How long a call may take when the config does not say.
@@ -29,7 +29,7 @@ pub(super) enum Upstream {
 
 /// One server of the config.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(super) struct Server {
     /// Its name in addresses: that of the config, and `NAME@AGENT` for an agent's own.
     pub(super) key: String,
     pub(super) name: String,
