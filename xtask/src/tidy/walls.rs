@@ -4,7 +4,7 @@
 use super::Finding;
 
 /// Crates with a wall, and the crates of the workspace that they may depend on. Other crates may depend on all.
-const WALLS: [(&str, &[&str]); 10] = [
+const WALLS: [(&str, &[&str]); 11] = [
     ("lanyard-core", &[]),
     ("lanyard-api", &["lanyard-core"]),
     ("lanyard-git", &["lanyard-core"]),
@@ -25,7 +25,8 @@ const WALLS: [(&str, &[&str]); 10] = [
         ],
     ),
     ("lanyard-client", &["lanyard-api", "lanyard-core"]),
-    ("lanyard-cli", &["lanyard-api", "lanyard-client", "lanyard-core"]),
+    ("lanyard-scripted", &["lanyard-client", "lanyard-core"]),
+    ("lanyard-cli", &["lanyard-api", "lanyard-client", "lanyard-core", "lanyard-scripted"]),
 ];
 
 /// Dependencies of a manifest that are behind its wall. Those of tests are not the product's.

@@ -13,7 +13,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 
 use super::{Agent, Memory, Session, SessionPlace, params_of};
-use crate::scripted::state::{Header, History, Record, Saved};
+use crate::agent::state::{Header, History, Record, Saved};
 
 /// Sessions one process keeps loaded, children included.
 const SESSIONS_MAX: usize = 1_024;
@@ -21,7 +21,7 @@ const SESSIONS_MAX: usize = 1_024;
 const TITLE_MAX: usize = 60;
 
 impl Agent {
-    pub(in crate::scripted) fn session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
+    pub(in crate::agent) fn session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
         self.sessions.lock().get(id).cloned().ok_or_else(|| Error::session_not_found(id.clone()))
     }
 
@@ -43,7 +43,7 @@ impl Agent {
     }
 
     /// A session under a new id.
-    pub(in crate::scripted) fn make(
+    pub(in crate::agent) fn make(
         &self,
         place: SessionPlace,
         parent: Option<SessionId>,

@@ -11,7 +11,7 @@ const DIE_DEFAULT: i32 = 9;
 
 /// One thing an agent should not do, done on purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::scripted) enum Misdeed {
+pub(in crate::agent) enum Misdeed {
     IgnoreCancel,
     StreamAfterCancel(u64),
     AnswerLate(u64),
@@ -42,7 +42,7 @@ pub(in crate::scripted) enum Misdeed {
 
 /// A limit of the provider, as an agent tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::scripted) enum ScriptedLimit {
+pub(in crate::agent) enum ScriptedLimit {
     /// A usage limit, with the milliseconds until its reset if that is told.
     Usage { reset_ms: Option<u64> },
     /// A quota that is spent.

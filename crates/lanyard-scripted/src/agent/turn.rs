@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::agent::{Agent, Session};
 use super::children::Child;
+use super::connection::{Agent, Session};
 use super::inbox::{Cancelled, Inbox};
 use super::mcp::Link;
 use super::script::{self, Step};

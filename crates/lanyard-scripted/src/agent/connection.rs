@@ -23,11 +23,11 @@ use super::choices::Chosen;
 use super::inbox::Inbox;
 use super::state::{History, Store};
 use super::wire::{Incoming, Wire};
-use super::{BadHandshake, Options, parts, turn};
+use super::{BadHandshake, ScriptedOptions, parts, turn};
 
 #[derive(Debug)]
 pub(super) struct Agent {
-    pub(super) options: Options,
+    pub(super) options: ScriptedOptions,
     pub(super) wire: Wire,
     pub(super) client: Mutex<ClientCapabilities>,
     /// Set by `/ignore-cancel`.
@@ -91,7 +91,7 @@ impl Session {
 }
 
 impl Agent {
-    pub(super) fn new(options: Options, store: Store, runtime: tokio::runtime::Handle) -> Self {
+    pub(super) fn new(options: ScriptedOptions, store: Store, runtime: tokio::runtime::Handle) -> Self {
         Self {
             wire: Wire::new(options.silent),
             options,

@@ -2,10 +2,10 @@
 //! script in the prompt says, misdeeds included. The demo, and what drivers are tested with. `docs/scripted-agent.md`
 //! has all of it.
 
-mod agent;
 mod children;
 mod choices;
 mod client_tools;
+mod connection;
 mod demo;
 mod inbox;
 mod mcp;
@@ -13,7 +13,6 @@ mod misbehave;
 mod parts;
 mod script;
 mod scripts;
-pub(crate) mod server;
 mod state;
 mod steps;
 mod tools;
@@ -25,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use self::agent::Agent;
-pub(crate) use self::choices::Offers;
+pub use self::choices::Offers;
+use self::connection::Agent;
 use self::state::Store;
 
 /// How long turns may take to end when the client has gone.
@@ -37,38 +36,38 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How the process behaves.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a misbehaviour of its own that can be combined")]
-pub(crate) struct Options {
+pub struct ScriptedOptions {
     /// Where conversations are kept.
-    pub(crate) state: PathBuf,
-    pub(crate) refuse_resume: bool,
-    pub(crate) resume_empty: bool,
-    pub(crate) late_replay: bool,
-    pub(crate) no_load: bool,
-    pub(crate) ignore_eof: bool,
-    pub(crate) ignore_term: bool,
-    pub(crate) bad_handshake: Option<BadHandshake>,
-    pub(crate) silent: bool,
+    pub state: PathBuf,
+    pub refuse_resume: bool,
+    pub resume_empty: bool,
+    pub late_replay: bool,
+    pub no_load: bool,
+    pub ignore_eof: bool,
+    pub ignore_term: bool,
+    pub bad_handshake: Option<BadHandshake>,
+    pub silent: bool,
     /// Take images in prompts.
-    pub(crate) images: bool,
-    pub(crate) idle_cancel_poisons: bool,
-    pub(crate) cancel_waits_for_permission: bool,
+    pub images: bool,
+    pub idle_cancel_poisons: bool,
+    pub cancel_waits_for_permission: bool,
     /// A step in place of the demo.
-    pub(crate) otherwise: Option<String>,
+    pub otherwise: Option<String>,
     /// A folder of scripts, each for one prompt without steps.
-    pub(crate) scripts: Option<PathBuf>,
-    pub(crate) start_delay: Duration,
-    pub(crate) offers: Offers,
+    pub scripts: Option<PathBuf>,
+    pub start_delay: Duration,
+    pub offers: Offers,
 }
 
 /// What `initialize` is answered with: an unknown version, or a result of the wrong shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum BadHandshake {
+pub enum BadHandshake {
     Version,
     Garbage,
 }
 
 /// Serves the client on stdin and stdout until it goes.
-pub(crate) fn serve(options: Options) -> std::io::Result<()> {
+pub fn serve(options: ScriptedOptions) -> std::io::Result<()> {
     // Only to catch signals with; everything else is threads.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let store = Store::open(options.state.clone())?;

@@ -5,11 +5,11 @@ use agent_client_protocol_schema::v1::{Error, SessionId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::agent::{Agent, Session};
+use super::connection::{Agent, Session};
 
 /// What is offered, and how it is set.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct Offers {
+pub struct Offers {
     /// Offer these models, as a config option
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     models: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Offers {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SetManner {
+pub(super) enum SetManner {
     Refuse,
     Ignore,
     Garbage,

@@ -10,7 +10,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::agent::Agent;
+use super::connection::Agent;
 use super::script::{Misdeed, ScriptedLimit};
 use super::turn::{Halt, Turn};
 

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const LOOKS_MAX: u32 = 15_000;
 
 /// Serves until stdin ends; answers the exit code.
-pub(crate) fn run(heard: Option<&Path>) -> std::io::Result<u8> {
+pub fn run(heard: Option<&Path>) -> std::io::Result<u8> {
     let mut heard = heard.map(|path| OpenOptions::new().create(true).append(true).open(path)).transpose()?;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
