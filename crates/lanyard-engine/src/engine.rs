@@ -3,7 +3,7 @@
 //! answers last. What piled up during one commit is the next commit's batch.
 //!
 //! Its rounds are made by its own thread, but for a request that is the only one, whose caller need not wait for another
-//! thread to wake. Whoever makes a round has the helm, and nobody else can reach a session's state.
+//! thread to wake. The round holds the worker's lock, and nothing else can reach a session's state.
 
 mod ask;
 mod behind;
@@ -12,7 +12,6 @@ mod commit;
 mod decisions;
 mod draft;
 mod halting;
-mod helm;
 mod import;
 mod records;
 mod residents;
@@ -20,6 +19,7 @@ mod sharing;
 mod turn_span;
 mod turns;
 mod worker;
+mod worker_lock;
 
 use lanyard_core::journal::Damage;
 use parking_lot::Mutex;
@@ -48,10 +48,10 @@ use lanyard_base::live_config::LiveConfig;
 
 use behind::Behind;
 pub use halting::{Halted, Halting};
-use helm::Helm;
 pub use turn_span::TurnSpan;
 pub use turns::Sending;
 pub use worker::incarnation;
+use worker_lock::WorkerLock;
 
 /// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
 const INBOX_MAX: usize = 4_096;
@@ -62,7 +62,7 @@ const INBOX_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Engine {
     inbox: mpsc::Sender<Input>,
-    helm: Helm,
+    worker_lock: WorkerLock,
     /// Whether the runtime has more than one thread: one of them may be busy for a while.
     can_spare: bool,
     behind: Behind,
@@ -352,10 +352,10 @@ impl std::fmt::Debug for Parts {
 pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<()>)> {
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
     let behind = Behind::start(inbox.clone(), &parts.runtime);
-    let helm = Helm::default();
+    let worker_lock = WorkerLock::default();
     let engine = Engine {
         inbox,
-        helm: helm.clone(),
+        worker_lock: worker_lock.clone(),
         can_spare: parts.runtime.runtime_flavor() == RuntimeFlavor::MultiThread
             && parts.runtime.metrics().num_workers() > 1,
         behind,
@@ -364,9 +364,10 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
         live: LiveRuns::default(),
         halting: Arc::default(),
     };
-    helm.put(worker::Worker::new(parts, engine.clone()));
-    let thread =
-        std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || helm.run(outlet))?;
+    worker_lock.put(worker::Worker::new(parts, engine.clone()));
+    let thread = std::thread::Builder::new()
+        .name("lanyard-engine".to_owned())
+        .spawn(move || worker_lock.run(outlet))?;
     Ok((engine, thread))
 }
 
@@ -397,7 +398,7 @@ impl Engine {
         let (answer, answered) = oneshot::channel();
         let mut work = Some(Box::new(Work { request, answer: Some(answer) }));
         if self.can_spare && self.inbox.capacity() == self.inbox.max_capacity() {
-            work = work.and_then(|work| self.helm.round(work));
+            work = work.and_then(|work| self.worker_lock.round(work));
         }
         if let Some(work) = work {
             place_in(&self.inbox).await?.send(Input::Ask(work));

@@ -10,15 +10,15 @@ use crate::engine::{Input, Work};
 
 /// Nobody's once the engine has stopped.
 #[derive(Clone, Default)]
-pub(super) struct Helm(Arc<Mutex<Option<Worker>>>);
+pub(super) struct WorkerLock(Arc<Mutex<Option<Worker>>>);
 
-impl std::fmt::Debug for Helm {
+impl std::fmt::Debug for WorkerLock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Helm").finish_non_exhaustive()
+        f.debug_struct("WorkerLock").finish_non_exhaustive()
     }
 }
 
-impl Helm {
+impl WorkerLock {
     pub(super) fn put(&self, worker: Worker) {
         // Poison means that a round has panicked: the engine has ended and takes no worker.
         if let Ok(mut held) = self.0.lock() {
@@ -43,7 +43,7 @@ impl Helm {
         }
     }
 
-    /// Makes a round of this one request; it comes back where another has the helm.
+    /// Makes a round of this one request; it comes back where another holds the lock.
     pub(super) fn round(&self, work: Box<Work>) -> Option<Box<Work>> {
         let mut held = match self.0.try_lock() {
             Ok(held) => held,
