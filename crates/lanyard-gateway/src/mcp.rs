@@ -5,19 +5,19 @@
 //! survive. Nothing here owns a session: what the gateway knows of one can be lost and found again.
 
 mod book;
+mod call_entry;
 mod check;
 mod context;
-mod door;
 mod envelope;
 mod http;
+mod http_in;
 mod input;
 mod inquiry;
+mod mcp_session;
 mod old;
 mod once;
 mod own_server;
-mod pass;
 mod rpc;
-mod seat;
 mod server;
 mod stdio;
 mod translate;
@@ -38,12 +38,12 @@ use tokio::time::Duration;
 
 use book::Book;
 use lanyard_agents::runs::process::end_and_wait;
-use seat::Seats;
+use mcp_session::McpSessions;
 pub use server::MESSAGE_BYTES_MAX;
 use server::{Server, Upstream};
 
 pub use context::RelayContext;
-pub use door::{NotTaken, delete, get, message};
+pub use http_in::{NotTaken, delete, get, message};
 pub use own_server::{OwnServer, RpcError};
 
 /// What stands in an address where no session is meant.
@@ -58,7 +58,7 @@ const LEFT_GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Gateway {
     servers: BTreeMap<String, Arc<Server>>,
-    seats: Seats,
+    sessions: McpSessions,
     book: Book,
     /// What every process of a server bears in its environment.
     marker: Arc<str>,
@@ -83,7 +83,7 @@ impl Gateway {
         let place = blake3::hash(data_dir.as_os_str().as_encoded_bytes()).to_hex();
         Self {
             servers,
-            seats: Seats::default(),
+            sessions: McpSessions::default(),
             book: Book::new(data_dir.join("mcp")),
             marker: format!("mcp-{}", &place[..32]).into(),
             closing: watch::Sender::new(false),
@@ -148,7 +148,7 @@ impl Gateway {
                 address.sweep();
             }
             for session in ended {
-                self.seats.forget(session);
+                self.sessions.forget(session);
             }
         }
     }

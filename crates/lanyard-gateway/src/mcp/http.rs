@@ -13,8 +13,8 @@ use bytes::Bytes;
 
 use crate::http_endpoint::{Lent, Outgoing, Trouble};
 use crate::mcp::Gateway;
+use crate::mcp::mcp_session::McpSession;
 use crate::mcp::rpc;
-use crate::mcp::seat::McpSession;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::translate;
 use crate::mcp::work::Work;
@@ -129,10 +129,14 @@ pub(super) async fn returned(
 }
 
 /// The stream a client opens for what belongs to none of its requests.
-pub(super) fn streamed(answer: Response<Lent>, seat: Option<Arc<McpSession>>, gateway: &Gateway) -> Response {
+pub(super) fn streamed(
+    answer: Response<Lent>,
+    mcp_session: Option<Arc<McpSession>>,
+    gateway: &Gateway,
+) -> Response {
     let (parts, body) = answer.into_parts();
     let (pieces, stream) = tokio::sync::mpsc::channel(sse::FRAMES_MAX);
-    tokio::spawn(sse::listen(body, seat, pieces, gateway.closing()));
+    tokio::spawn(sse::listen(body, mcp_session, pieces, gateway.closing()));
     let mut response = Response::new(rpc::Pieces::body(stream));
     *response.status_mut() = parts.status;
     *response.headers_mut() = back(parts.headers);

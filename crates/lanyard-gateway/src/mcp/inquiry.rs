@@ -12,12 +12,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Duration;
 
 use crate::http_endpoint::{Lent, Outgoing, Trouble};
-use crate::mcp::door::Visit;
 use crate::mcp::envelope::{Envelope, Said};
 use crate::mcp::http::Talk;
+use crate::mcp::http_in::Visit;
 use crate::mcp::input;
+use crate::mcp::mcp_session::McpSession;
 use crate::mcp::rpc::{self, Piece};
-use crate::mcp::seat::McpSession;
 use crate::mcp::server::Server;
 use crate::mcp::work::Work;
 
@@ -39,7 +39,7 @@ pub(super) fn may_ask(envelope: &Envelope<'_>) -> bool {
 #[derive(Debug)]
 struct Call {
     server: Arc<Server>,
-    seat: Arc<McpSession>,
+    mcp_session: Arc<McpSession>,
     headers: HeaderMap,
     /// Dressed as the server wants it.
     message: String,
@@ -83,14 +83,15 @@ fn asks(answer: &Bytes) -> Option<Asked> {
 pub(super) async fn follow(
     visit: &Visit,
     server: &Arc<Server>,
-    seat: &Arc<McpSession>,
+    mcp_session: &Arc<McpSession>,
     request: (HeaderMap, Bytes),
     answer: Response<Lent>,
     work: Work,
 ) -> Response {
     let (headers, message) = (request.0, String::from_utf8_lossy(&request.1).into_owned());
     let id = work.id.clone();
-    let mut call = Call { server: server.clone(), seat: seat.clone(), headers, message, id, work };
+    let mut call =
+        Call { server: server.clone(), mcp_session: mcp_session.clone(), headers, message, id, work };
     let mut talk = Talk::of(answer);
     let mut first = None;
     if !talk.is_stream() {
@@ -234,7 +235,7 @@ impl Call {
             if !serde_json::from_str::<String>(method).is_ok_and(|method| input::is_input(&method)) {
                 return Err(Trouble::Nonsense(format!("it asked {method}, which no client can be asked")));
             }
-            let question = Question::new(&self.seat).ok_or(Trouble::Crowded)?;
+            let question = Question::new(&self.mcp_session).ok_or(Trouble::Crowded)?;
             let id = &question.0;
             let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
             if pieces.send(Piece::from(Bytes::from(line)).into_frame()).await.is_err() {
@@ -265,10 +266,10 @@ impl Call {
 struct Question<'a>(String, oneshot::Receiver<Bytes>, &'a McpSession);
 
 impl<'a> Question<'a> {
-    fn new(seat: &'a McpSession) -> Option<Self> {
+    fn new(mcp_session: &'a McpSession) -> Option<Self> {
         let id = json::quoted(&format!("lanyard-ask-{:016x}", fastrand::u64(..)));
-        let answer = seat.ask(&id)?;
-        Some(Self(id, answer, seat))
+        let answer = mcp_session.ask(&id)?;
+        Some(Self(id, answer, mcp_session))
     }
 
     async fn answer(mut self) -> Option<Bytes> {

@@ -16,10 +16,10 @@ use bytes::Bytes;
 use lanyard_api::annotate::json;
 
 use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
-use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, LEGACY, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, Said};
 use crate::mcp::http::{self, Talk};
-use crate::mcp::seat::McpSession;
+use crate::mcp::http_in::{Visit, failed};
+use crate::mcp::mcp_session::McpSession;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::translate::{self, Modern};
 use crate::mcp::work::Work;
@@ -63,11 +63,11 @@ impl Old {
     }
 }
 
-/// The connection of this seat, where the server is known to want one.
+/// The connection of this MCP session, where the server is known to want one.
 pub(super) async fn known(visit: &Visit) -> Option<(Arc<McpSession>, Arc<Old>)> {
-    let seat = visit.seat.clone()?;
-    let old = seat.old.lock().await.clone()?;
-    Some((seat, old))
+    let mcp_session = visit.mcp_session.clone()?;
+    let old = mcp_session.old.lock().await.clone()?;
+    Some((mcp_session, old))
 }
 
 /// Whether an answer to a client without a greeting has to be looked at before it is forwarded. A refused
@@ -98,18 +98,18 @@ pub(super) async fn meet(
         Err(_) => return failed(work, &server.failed(&Trouble::Slow(server.timeout))).await,
     };
     let text = http::message_of(&said).unwrap_or_default();
-    let met = match &visit.seat {
-        Some(seat) if !is_modern(&text) => {
+    let met = match &visit.mcp_session {
+        Some(mcp_session) if !is_modern(&text) => {
             if discovers(server, upstream, envelope).await {
                 None
             } else {
-                greeted(server, upstream, envelope, seat, None).await.ok()
+                greeted(server, upstream, envelope, mcp_session, None).await.ok()
             }
         }
         Some(_) | None => None,
     };
-    if let (Some(seat), Some(old)) = (&visit.seat, met) {
-        return request(visit, server, upstream, envelope, body, work, (seat.clone(), old)).await;
+    if let (Some(mcp_session), Some(old)) = (&visit.mcp_session, met) {
+        return request(visit, server, upstream, envelope, body, work, (mcp_session.clone(), old)).await;
     }
     let mut response = Response::new(Body::from(said));
     *response.status_mut() = parts.status;
@@ -161,16 +161,16 @@ async fn answer_to(
     }
 }
 
-/// The seat's connection: greeted once, and again where the server has forgotten the one before.
+/// The MCP session's connection: greeted once, and again where the server has forgotten the one before.
 async fn greeted(
     server: &Server,
     upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
-    seat: &McpSession,
+    mcp_session: &McpSession,
     lost: Option<&Arc<Old>>,
 ) -> Result<Arc<Old>, Trouble> {
     // Held over the greeting: whoever comes meanwhile uses the same connection.
-    let mut held = seat.old.lock().await;
+    let mut held = mcp_session.old.lock().await;
     if let Some(old) = held.as_ref()
         && lost.is_none_or(|lost| !Arc::ptr_eq(lost, old))
     {
@@ -212,7 +212,7 @@ pub(super) async fn request(
     envelope: &Envelope<'_>,
     body: &Bytes,
     mut work: Work,
-    (seat, mut old): (Arc<McpSession>, Arc<Old>),
+    (mcp_session, mut old): (Arc<McpSession>, Arc<Old>),
 ) -> Response {
     work.completes = true;
     if envelope.method() == "server/discover" {
@@ -231,7 +231,7 @@ pub(super) async fn request(
     if old.session.is_some() && outcome.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND)
     {
         // It has forgotten the connection.
-        outcome = match greeted(server, upstream, envelope, &seat, Some(&old)).await {
+        outcome = match greeted(server, upstream, envelope, &mcp_session, Some(&old)).await {
             Ok(newer) => {
                 old = newer;
                 upstream.send(old.outgoing(headers, message), server.timeout).await

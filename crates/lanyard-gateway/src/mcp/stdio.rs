@@ -26,8 +26,8 @@ use tokio::time::Duration;
 
 use crate::http_endpoint::Trouble;
 use crate::mcp::RelayContext;
-use crate::mcp::door::{Visit, failed, is_modern, no_such_method};
 use crate::mcp::envelope::{Envelope, Kind, id_key};
+use crate::mcp::http_in::{Visit, failed, is_modern, no_such_method};
 use crate::mcp::rpc::{self, Piece};
 use crate::mcp::server::Server;
 use crate::mcp::translate;

@@ -8,8 +8,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use lanyard_api::annotate::json;
 
-use super::door::{Visit, failed};
 use super::http;
+use super::http_in::{Visit, failed};
 use super::translate::{self, Modern};
 use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::envelope::{Envelope, MODERN};
@@ -23,7 +23,7 @@ const DISCOVER: &str = r#""lanyard-discover""#;
 
 /// The request as a server without a greeting wants it; nothing where the client speaks as the server does.
 pub(super) fn dressed(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Option<Outgoing> {
-    let modern = visit.seat.as_ref()?.modern.read().clone()?;
+    let modern = visit.mcp_session.as_ref()?.modern.read().clone()?;
     if envelope.modern().is_some() || envelope.method.is_none() {
         return None;
     }
@@ -66,7 +66,7 @@ pub(super) async fn greet(
     let work = Work {
         id: envelope.id().to_owned(),
         aim: Aim::Other,
-        seat: visit.seat.clone(),
+        mcp_session: visit.mcp_session.clone(),
         proof: RunProof::default(),
         passing: None,
         taste: lanyard_api::annotate::Taste::Unlisted,
@@ -79,14 +79,14 @@ pub(super) async fn greet(
         Err(trouble) => return failed(work, &server.failed(&trouble)).await,
     };
     let refused = std::str::from_utf8(&said).is_ok_and(translate::refuses_greeting);
-    if let Some(seat) = &visit.seat {
-        let was = seat.modern.write().take();
+    if let Some(mcp_session) = &visit.mcp_session {
+        let was = mcp_session.modern.write().take();
         if was.is_some() {
             visit.context.gateway.book.forget(visit.session, &server.key, "modern").await;
         }
     }
     let params = std::str::from_utf8(body).ok().and_then(|text| json::member(text, "params"));
-    let (true, Some(seat), Some(params)) = (refused, &visit.seat, params) else {
+    let (true, Some(mcp_session), Some(params)) = (refused, &visit.mcp_session, params) else {
         let mut response = Response::new(Body::from(said));
         *response.status_mut() = parts.status;
         *response.headers_mut() = http::back(parts.headers);
@@ -95,7 +95,7 @@ pub(super) async fn greet(
     let modern = Modern::of(params, MODERN);
     match discover(server, upstream, &modern).await {
         Ok(found) => {
-            *seat.modern.write() = Some(Arc::new(modern));
+            *mcp_session.modern.write() = Some(Arc::new(modern));
             visit.context.gateway.book.keep(visit.session, &server.key, "modern", params.to_owned()).await;
             let asked: Option<String> = json::member(params, "protocolVersion")
                 .and_then(|version| serde_json::from_str(version).ok());

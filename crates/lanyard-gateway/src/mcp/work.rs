@@ -9,9 +9,9 @@ use memchr::memmem::Finder;
 use tokio::time::Instant;
 
 use crate::intercept::UnderWay;
+use crate::mcp::mcp_session::{McpSession, Person};
 use crate::mcp::once::Ticket;
 use crate::mcp::rpc::{self, Parcel, Piece};
-use crate::mcp::seat::{McpSession, Person};
 use crate::mcp::translate;
 use lanyard_engine::engine::AskError;
 use lanyard_engine::live_runs::RunProof;
@@ -54,7 +54,7 @@ pub(super) struct Work {
     /// The request's id, as it was written.
     pub(super) id: String,
     pub(super) aim: Aim,
-    pub(super) seat: Option<Arc<McpSession>>,
+    pub(super) mcp_session: Option<Arc<McpSession>>,
     /// The run whose token it came with.
     pub(super) proof: RunProof,
     pub(super) passing: Option<Passing>,
@@ -70,7 +70,7 @@ pub(super) struct Work {
 impl Work {
     /// Nothing is done with the answer: it may stream by.
     pub(super) fn is_idle(&self) -> bool {
-        !self.completes && (self.aim == Aim::Other || (self.seat.is_none() && self.passing.is_none()))
+        !self.completes && (self.aim == Aim::Other || (self.mcp_session.is_none() && self.passing.is_none()))
     }
 
     /// The answer as the client gets it.
@@ -99,7 +99,7 @@ impl Work {
     pub(super) fn reader(&self, tool: &str) -> AnswerReader {
         AnswerReader {
             taste: self.taste,
-            promised: self.seat.as_ref().is_none_or(|seat| seat.promises(tool)),
+            promised: self.mcp_session.as_ref().is_none_or(|mcp_session| mcp_session.promises(tool)),
             modern: self.modern,
         }
     }
@@ -151,14 +151,14 @@ impl Work {
     }
 
     fn tools_listed(&self, answer: Bytes) -> Bytes {
-        let Some(seat) = &self.seat else { return answer };
+        let Some(mcp_session) = &self.mcp_session else { return answer };
         let Ok(text) = std::str::from_utf8(&answer) else { return answer };
         let promises = memchr::memmem::find(&answer, b"outputSchema").is_some();
         match self.taste {
             Taste::Unknown if promises => annotate::without_schemas(text).map_or(answer, Bytes::from),
             Taste::Unknown | Taste::Drops | Taste::Unlisted => answer,
             Taste::Keeps => {
-                seat.listed(annotate::promising(text).unwrap_or_default());
+                mcp_session.listed(annotate::promising(text).unwrap_or_default());
                 answer
             }
         }

@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, watch};
 use crate::http_endpoint::Lent;
 use crate::http_endpoint::Trouble;
 use crate::mcp::envelope::Said;
+use crate::mcp::mcp_session::McpSession;
 use crate::mcp::rpc::Piece;
-use crate::mcp::seat::McpSession;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
 use crate::mcp::work::Work;
 use lanyard_agents::runs::relay::PAUSED;
@@ -66,17 +66,17 @@ pub(super) async fn relay(
     }
     if !answered
         && !work.is_idle()
-        && let Some(seat) = work.seat.clone()
+        && let Some(mcp_session) = work.mcp_session.clone()
     {
         // The server means to go on with it on a stream the client asks for.
-        seat.park(work.id.clone(), work);
+        mcp_session.park(work.id.clone(), work);
     }
 }
 
 /// Relays what belongs to no request, and answers to requests whose own stream has ended.
 pub(super) async fn listen(
     mut body: Lent,
-    seat: Option<Arc<McpSession>>,
+    mcp_session: Option<Arc<McpSession>>,
     pieces: mpsc::Sender<Piece>,
     mut closing: watch::Receiver<bool>,
 ) {
@@ -91,8 +91,8 @@ pub(super) async fn listen(
             }
         };
         let Some(frame) = frame else { return };
-        let piece = match &seat {
-            Some(seat) => late(frame, seat).await,
+        let piece = match &mcp_session {
+            Some(mcp_session) => late(frame, mcp_session).await,
             None => frame.into(),
         };
         if pieces.send(piece).await.is_err() {
@@ -101,9 +101,9 @@ pub(super) async fn listen(
     }
 }
 
-async fn late(frame: Bytes, seat: &Arc<McpSession>) -> Piece {
+async fn late(frame: Bytes, mcp_session: &Arc<McpSession>) -> Piece {
     let Some(data) = answer_in(&frame, |said| said.method.is_none()) else { return frame.into() };
-    let work = seat.unpark(|id| Said::read(&data).is_some_and(|said| said.answers(id)));
+    let work = mcp_session.unpark(|id| Said::read(&data).is_some_and(|said| said.answers(id)));
     let piece = match work {
         Some(mut work) => work.finish(data.clone()).await,
         None => annotate::defused(data.clone()).into(),

@@ -11,9 +11,9 @@ use tokio::sync::{mpsc, watch};
 
 use super::Old;
 use crate::http_endpoint::Trouble;
-use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::Said;
 use crate::mcp::http::Talk;
+use crate::mcp::http_in::{Visit, failed};
 use crate::mcp::input;
 use crate::mcp::rpc::{self, Piece};
 use crate::mcp::server::Server;

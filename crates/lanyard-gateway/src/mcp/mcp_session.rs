@@ -20,8 +20,8 @@ use crate::mcp::translate::Modern;
 use crate::mcp::work::Work;
 
 /// Sessions, and uses of a server, that are remembered. Beyond that those nobody uses at the moment are forgotten.
-const SEATS_MAX: usize = 32_768;
-/// Foreign names of sessions that are remembered per seat.
+const SESSIONS_MAX: usize = 32_768;
+/// Foreign names of sessions that are remembered per MCP session.
 const HINTS_MAX: usize = 256;
 /// How long a foreign name that names nobody is believed to do so.
 const NOBODY_FOR: Duration = Duration::from_secs(2);
@@ -163,18 +163,18 @@ impl McpSession {
 
 /// Everyone who came by since the daemon started.
 #[derive(Debug, Default)]
-pub(super) struct Seats {
+pub(super) struct McpSessions {
     people: RwLock<HashMap<SessionId, Arc<Person>>>,
-    seats: RwLock<HashMap<SessionId, HashMap<String, Arc<McpSession>>>>,
+    sessions: RwLock<HashMap<SessionId, HashMap<String, Arc<McpSession>>>>,
 }
 
-impl Seats {
+impl McpSessions {
     pub(super) fn person(&self, interceptor: &Interceptor, session: SessionId) -> Arc<Person> {
         if let Some(person) = self.known(session) {
             return person;
         }
         let mut people = self.people.write();
-        if people.len() >= SEATS_MAX {
+        if people.len() >= SESSIONS_MAX {
             people.retain(|_, person| Arc::strong_count(person) > 1);
         }
         let new = || {
@@ -188,24 +188,25 @@ impl Seats {
         self.people.read().get(&session).cloned()
     }
 
-    /// The seat, and whether it is new.
-    pub(super) fn seat(
+    /// The MCP session, and whether it is new.
+    pub(super) fn of(
         &self,
         interceptor: &Interceptor,
         session: SessionId,
         server: &str,
     ) -> (Arc<McpSession>, bool) {
-        let held = self.seats.read();
-        if let Some(seat) = held.get(&session).and_then(|servers| servers.get(server)) {
-            return (seat.clone(), false);
+        let held = self.sessions.read();
+        if let Some(mcp_session) = held.get(&session).and_then(|servers| servers.get(server)) {
+            return (mcp_session.clone(), false);
         }
         drop(held);
         let person = self.person(interceptor, session);
-        let mut seats = self.seats.write();
-        if seats.len() >= SEATS_MAX {
-            seats.retain(|_, servers| servers.values().any(|seat| Arc::strong_count(seat) > 1));
+        let mut sessions = self.sessions.write();
+        if sessions.len() >= SESSIONS_MAX {
+            sessions
+                .retain(|_, servers| servers.values().any(|mcp_session| Arc::strong_count(mcp_session) > 1));
         }
-        let seat = Arc::new(McpSession {
+        let mcp_session = Arc::new(McpSession {
             person,
             client: RwLock::new(None),
             promising: RwLock::new(None),
@@ -216,11 +217,11 @@ impl Seats {
             old: tokio::sync::Mutex::new(None),
             asked: Mutex::default(),
         });
-        (seats.entry(session).or_default().entry(server.to_owned()).or_insert(seat).clone(), true)
+        (sessions.entry(session).or_default().entry(server.to_owned()).or_insert(mcp_session).clone(), true)
     }
 
     /// The session has ended.
     pub(super) fn forget(&self, session: SessionId) {
-        self.seats.write().remove(&session);
+        self.sessions.write().remove(&session);
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::mcp::RelayContext;
 use crate::mcp::envelope::{Envelope, HINT, Thread};
-use crate::mcp::seat::{Known, McpSession};
+use crate::mcp::mcp_session::{Known, McpSession};
 use crate::mcp::work::{Passing, Work, said};
 use lanyard_engine::engine::AskError;
 
@@ -49,9 +49,9 @@ pub(super) async fn enter(
         }
     };
     let tool = envelope.tool().unwrap_or_default();
-    let person = match &work.seat {
-        Some(seat) if seat.session() == session => seat.person.clone(),
-        Some(_) | None => context.gateway.seats.person(&context.interceptor, session),
+    let person = match &work.mcp_session {
+        Some(mcp_session) if mcp_session.session() == session => mcp_session.person.clone(),
+        Some(_) | None => context.gateway.sessions.person(&context.interceptor, session),
     };
     let mut call = Call {
         id: short(envelope.id().trim_matches('"')),
@@ -128,11 +128,11 @@ async fn whose(
     envelope: &Envelope<'_>,
     hint: Option<&str>,
 ) -> Result<Option<(SessionId, CallerProof)>, Mismatch> {
-    let Some(seat) = &work.seat else {
+    let Some(mcp_session) = &work.mcp_session else {
         let Some(hint) = hint else { return Ok(None) };
         return Ok(Box::pin(known(context, hint)).await.map(|session| (session, CallerProof::Named)));
     };
-    let own = seat.session();
+    let own = mcp_session.session();
     // A run that was stopped speaks for nobody else: its call is refused as its own session's.
     if work.proof.spent {
         return Ok(Some((own, CallerProof::Address)));
@@ -141,7 +141,7 @@ async fn whose(
         if hint == own.to_string() {
             return Ok(Some((own, CallerProof::Named)));
         }
-        return match Box::pin(relative(context, seat, hint)).await {
+        return match Box::pin(relative(context, mcp_session, hint)).await {
             Some(session) => Ok(Some((session, CallerProof::Named))),
             None => Err(Mismatch(hint.to_owned())),
         };
@@ -150,21 +150,25 @@ async fn whose(
     Ok(Some(match envelope.thread() {
         None => (own, CallerProof::Address),
         Some(Thread::Main) => (own, CallerProof::Named),
-        Some(Thread::Sub(thread)) => match Box::pin(relative(context, seat, &thread)).await {
+        Some(Thread::Sub(thread)) => match Box::pin(relative(context, mcp_session, &thread)).await {
             Some(session) => (session, CallerProof::Named),
             None => (own, CallerProof::Uncertain),
         },
     }))
 }
 
-/// The session of this name, if it is the seat's own or one of the family below it.
-async fn relative(context: &Arc<RelayContext>, seat: &Arc<McpSession>, name: &str) -> Option<SessionId> {
-    match seat.hint(name) {
+/// The session of this name, if it is the MCP session's own or one of the family below it.
+async fn relative(
+    context: &Arc<RelayContext>,
+    mcp_session: &Arc<McpSession>,
+    name: &str,
+) -> Option<SessionId> {
+    match mcp_session.hint(name) {
         Known::As(session) => return Some(session),
         Known::Nobody => return None,
         Known::NotYet => {}
     }
-    let (own, store, wanted) = (seat.session(), context.store.clone(), name.to_owned());
+    let (own, store, wanted) = (mcp_session.session(), context.store.clone(), name.to_owned());
     let found = tokio::task::spawn_blocking(move || {
         let id: Option<SessionId> = wanted.parse().ok();
         let ids = match id {
@@ -182,7 +186,7 @@ async fn relative(context: &Arc<RelayContext>, seat: &Arc<McpSession>, name: &st
         Ok::<_, lanyard_store::StoreError>(below.next().map(|(id, _)| *id))
     });
     let who = found.await.ok().and_then(Result::ok)?;
-    seat.learn_hint(name, who);
+    mcp_session.learn_hint(name, who);
     who
 }
 
@@ -190,7 +194,7 @@ async fn relative(context: &Arc<RelayContext>, seat: &Arc<McpSession>, name: &st
 async fn known(context: &Arc<RelayContext>, name: &str) -> Option<SessionId> {
     let id: Option<SessionId> = name.parse().ok();
     if let Some(id) = id
-        && context.gateway.seats.known(id).is_some()
+        && context.gateway.sessions.known(id).is_some()
     {
         return Some(id);
     }

@@ -13,10 +13,10 @@ use lanyard_core::session::Compliance;
 
 use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::RelayContext;
+use crate::mcp::call_entry::{self, CallEntry};
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
+use crate::mcp::mcp_session::McpSession;
 use crate::mcp::once::{self, Before};
-use crate::mcp::pass::{self, CallEntry};
-use crate::mcp::seat::McpSession;
 use crate::mcp::server::{Server, Upstream};
 use crate::mcp::work::{Aim, Work};
 use crate::mcp::{http, inquiry, old, rpc, stdio, translate, up};
@@ -36,7 +36,7 @@ pub enum NotTaken {
 pub(super) struct Visit {
     pub(super) context: Arc<RelayContext>,
     pub(super) session: Option<SessionId>,
-    pub(super) seat: Option<Arc<McpSession>>,
+    pub(super) mcp_session: Option<Arc<McpSession>>,
     pub(super) headers: HeaderMap,
     proof: RunProof,
 }
@@ -48,15 +48,15 @@ impl Visit {
         server: &str,
         headers: HeaderMap,
     ) -> Self {
-        let mut seat = None;
+        let mut mcp_session = None;
         if let Some(session) = session {
-            let (found, is_new) = context.gateway.seats.seat(&context.interceptor, session, server);
+            let (found, is_new) = context.gateway.sessions.of(&context.interceptor, session, server);
             if is_new {
                 Box::pin(remembered(&context, session, server, &found)).await;
             }
-            seat = Some(found);
+            mcp_session = Some(found);
         }
-        Self { context, session, seat, headers, proof }
+        Self { context, session, mcp_session, headers, proof }
     }
 
     pub(super) fn header(&self, name: &str) -> Option<&str> {
@@ -68,13 +68,13 @@ impl Visit {
         let modern = envelope.modern().is_some();
         // A client without a greeting introduces itself each time.
         if modern
-            && let (Some(seat), Some(client)) = (&self.seat, envelope.client())
-            && seat.taste() != Some(Taste::of(&client))
+            && let (Some(mcp_session), Some(client)) = (&self.mcp_session, envelope.client())
+            && mcp_session.taste() != Some(Taste::of(&client))
         {
             self.introduce(&client, server);
         }
-        let taste = match &self.seat {
-            Some(seat) => seat.taste().unwrap_or(Taste::Unknown),
+        let taste = match &self.mcp_session {
+            Some(mcp_session) => mcp_session.taste().unwrap_or(Taste::Unknown),
             // Without a session tools are listed as they are.
             None => match envelope.client().map(|client| Taste::of(&client)) {
                 Some(Taste::Drops) => Taste::Drops,
@@ -84,7 +84,7 @@ impl Visit {
         Work {
             id: envelope.id().to_owned(),
             aim: Aim::of(envelope.method()),
-            seat: self.seat.clone(),
+            mcp_session: self.mcp_session.clone(),
             proof: self.proof,
             passing: None,
             taste,
@@ -96,8 +96,8 @@ impl Visit {
 
     /// Remembers who the client said it is.
     pub(super) fn introduce(&self, client: &str, server: &str) {
-        let Some(seat) = &self.seat else { return };
-        seat.introduce(client);
+        let Some(mcp_session) = &self.mcp_session else { return };
+        mcp_session.introduce(client);
         let (book, session) = (self.context.gateway.book.clone(), self.session);
         let (server, client) = (server.to_owned(), client.to_owned());
         tokio::spawn(async move { book.keep(session, &server, "client", client).await });
@@ -105,12 +105,12 @@ impl Visit {
 }
 
 /// What an earlier daemon knew of the client.
-async fn remembered(context: &RelayContext, session: SessionId, server: &str, seat: &McpSession) {
+async fn remembered(context: &RelayContext, session: SessionId, server: &str, mcp_session: &McpSession) {
     if let Some(client) = context.gateway.book.find(Some(session), server, "client").await {
-        seat.introduce(&client);
+        mcp_session.introduce(&client);
     }
     if let Some(params) = context.gateway.book.find(Some(session), server, "modern").await {
-        *seat.modern.write() = Some(Arc::new(translate::Modern::of(&params, MODERN)));
+        *mcp_session.modern.write() = Some(Arc::new(translate::Modern::of(&params, MODERN)));
     }
 }
 
@@ -148,7 +148,7 @@ async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body
     let mut body = body.clone();
     if work.aim == Aim::Call {
         server.counted();
-        match pass::enter(&visit.context, &server.name, envelope, &body, None, &mut work).await {
+        match call_entry::enter(&visit.context, &server.name, envelope, &body, None, &mut work).await {
             CallEntry::Goes(None) => {}
             CallEntry::Goes(Some(changed)) => body = changed,
             CallEntry::Answered(result) => {
@@ -221,7 +221,10 @@ async fn relay(
     let mut asker = None;
     let out = if let Some(dressed) = up::dressed(visit, envelope, &body).filter(|_| !greeting) {
         if inquiry::may_ask(envelope) {
-            asker = visit.seat.clone().map(|seat| (seat, (dressed.headers.clone(), dressed.body.clone())));
+            asker = visit
+                .mcp_session
+                .clone()
+                .map(|mcp_session| (mcp_session, (dressed.headers.clone(), dressed.body.clone())));
         }
         dressed
     } else {
@@ -237,11 +240,11 @@ async fn relay(
     if greeting && up::may_be_refused(&answer) {
         return Box::pin(up::greet(visit, server, upstream, envelope, &body, answer)).await;
     }
-    if work.modern && visit.seat.is_some() && old::may_be_refused(envelope, &answer) {
+    if work.modern && visit.mcp_session.is_some() && old::may_be_refused(envelope, &answer) {
         return Box::pin(old::meet(visit, server, upstream, envelope, &body, answer, work)).await;
     }
-    if let Some((seat, sent)) = asker.filter(|_| answer.status().is_success()) {
-        return Box::pin(inquiry::follow(visit, server, &seat, sent, answer, work)).await;
+    if let Some((mcp_session, sent)) = asker.filter(|_| answer.status().is_success()) {
+        return Box::pin(inquiry::follow(visit, server, &mcp_session, sent, answer, work)).await;
     }
     match http::returned(answer, work, server, &visit.context.gateway).await {
         Ok(response) => response,
@@ -260,8 +263,8 @@ async fn forward_plain(
         Upstream::Unusable(why) => Trouble::NotStarted(why.clone()),
         Upstream::Stdio(upstream) => return stdio::tell(visit, server, upstream, envelope, body).await,
         Upstream::Http(upstream) => {
-            if let Some(seat) = visit.seat.as_ref().filter(|_| envelope.kind() == Kind::Answer)
-                && let Some(asker) = seat.answer_to(envelope.id())
+            if let Some(mcp_session) = visit.mcp_session.as_ref().filter(|_| envelope.kind() == Kind::Answer)
+                && let Some(asker) = mcp_session.answer_to(envelope.id())
             {
                 let _ = asker.send(body.clone());
                 return rpc::accepted();
@@ -316,7 +319,7 @@ pub async fn get(
         Upstream::Stdio(upstream) => stdio::listen(&visit, &server, upstream).await,
         Upstream::Http(upstream) => match bare(&visit, &server, upstream, Method::GET).await {
             Ok(answer) if answer.status().is_success() => {
-                http::streamed(answer, visit.seat.clone(), &visit.context.gateway)
+                http::streamed(answer, visit.mcp_session.clone(), &visit.context.gateway)
             }
             Ok(answer) => passed_on(answer),
             Err(response) => response,
@@ -392,7 +395,7 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
         let arguments =
             envelope.arguments().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let compliance = visit.context.own.compliance(&envelope.tool().unwrap_or_default(), &arguments);
-        match pass::enter(&visit.context, OWN_SERVER, envelope, &body, compliance, &mut work).await {
+        match call_entry::enter(&visit.context, OWN_SERVER, envelope, &body, compliance, &mut work).await {
             CallEntry::Goes(None) => {}
             CallEntry::Goes(Some(changed)) => body = changed,
             CallEntry::Answered(result) => {
