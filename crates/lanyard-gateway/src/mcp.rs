@@ -12,16 +12,14 @@ mod envelope;
 mod http;
 mod http_in;
 mod input;
-mod inquiry;
 mod mcp_session;
-mod old;
 mod once;
 mod own_server;
+mod revisions;
 mod rpc;
 mod server;
 mod stdio;
 mod translate;
-mod up;
 mod work;
 
 use std::collections::{BTreeMap, HashSet};

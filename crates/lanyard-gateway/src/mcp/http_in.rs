@@ -17,9 +17,10 @@ use crate::mcp::call_entry::{self, CallEntry};
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::mcp_session::McpSession;
 use crate::mcp::once::{self, Before};
+use crate::mcp::revisions::{input_required, legacy_client, legacy_server};
 use crate::mcp::server::{Server, Upstream};
 use crate::mcp::work::{Aim, Work};
-use crate::mcp::{http, inquiry, old, rpc, stdio, translate, up};
+use crate::mcp::{http, rpc, stdio, translate};
 use lanyard_engine::live_runs::RunProof;
 
 /// Why the gateway takes no message, opens no stream and closes no connection.
@@ -214,13 +215,13 @@ async fn relay(
 ) -> Response {
     let greeting = envelope.method() == "initialize";
     if work.modern
-        && let Some(known) = old::known(visit).await
+        && let Some(known) = legacy_server::known(visit).await
     {
-        return Box::pin(old::request(visit, server, upstream, envelope, &body, work, known)).await;
+        return Box::pin(legacy_server::request(visit, server, upstream, envelope, &body, work, known)).await;
     }
     let mut asker = None;
-    let out = if let Some(dressed) = up::dressed(visit, envelope, &body).filter(|_| !greeting) {
-        if inquiry::may_ask(envelope) {
+    let out = if let Some(dressed) = legacy_client::dressed(visit, envelope, &body).filter(|_| !greeting) {
+        if input_required::may_ask(envelope) {
             asker = visit
                 .mcp_session
                 .clone()
@@ -237,14 +238,14 @@ async fn relay(
         Err(trouble) => return Box::pin(failed(work, &server.failed(&trouble))).await,
     };
     server.worked();
-    if greeting && up::may_be_refused(&answer) {
-        return Box::pin(up::greet(visit, server, upstream, envelope, &body, answer)).await;
+    if greeting && legacy_client::may_be_refused(&answer) {
+        return Box::pin(legacy_client::greet(visit, server, upstream, envelope, &body, answer)).await;
     }
-    if work.modern && visit.mcp_session.is_some() && old::may_be_refused(envelope, &answer) {
-        return Box::pin(old::meet(visit, server, upstream, envelope, &body, answer, work)).await;
+    if work.modern && visit.mcp_session.is_some() && legacy_server::may_be_refused(envelope, &answer) {
+        return Box::pin(legacy_server::meet(visit, server, upstream, envelope, &body, answer, work)).await;
     }
     if let Some((mcp_session, sent)) = asker.filter(|_| answer.status().is_success()) {
-        return Box::pin(inquiry::follow(visit, server, &mcp_session, sent, answer, work)).await;
+        return Box::pin(input_required::follow(visit, server, &mcp_session, sent, answer, work)).await;
     }
     match http::returned(answer, work, server, &visit.context.gateway).await {
         Ok(response) => response,
@@ -269,10 +270,10 @@ async fn forward_plain(
                 let _ = asker.send(body.clone());
                 return rpc::accepted();
             }
-            let old = if is_modern(visit) { old::known(visit).await } else { None };
-            let translated = match &old {
-                Some((_, old)) => old::told(old, visit, body),
-                None => up::dressed(visit, envelope, body),
+            let legacy_server = if is_modern(visit) { legacy_server::known(visit).await } else { None };
+            let translated = match &legacy_server {
+                Some((_, legacy_server)) => legacy_server::told(legacy_server, visit, body),
+                None => legacy_client::dressed(visit, envelope, body),
             };
             let out = translated.unwrap_or_else(|| Outgoing {
                 method: Method::POST,

@@ -15,7 +15,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::intercept::{Bound, Interceptor};
 use crate::mcp::envelope::id_key;
-use crate::mcp::old::Old;
+use crate::mcp::revisions::legacy_server::LegacyServer;
 use crate::mcp::translate::Modern;
 use crate::mcp::work::Work;
 
@@ -75,7 +75,7 @@ pub(super) struct McpSession {
     /// Set when its client initializes and the server has no such thing.
     pub(super) modern: RwLock<Option<Arc<Modern>>>,
     /// Set when its client has no greeting and the server wants one.
-    pub(super) old: tokio::sync::Mutex<Option<Arc<Old>>>,
+    pub(super) legacy_server: tokio::sync::Mutex<Option<Arc<LegacyServer>>>,
     asked: Mutex<HashMap<String, oneshot::Sender<Bytes>>>,
 }
 
@@ -214,7 +214,7 @@ impl McpSessions {
             parked: Mutex::default(),
             has_parked: AtomicBool::new(false),
             modern: RwLock::new(None),
-            old: tokio::sync::Mutex::new(None),
+            legacy_server: tokio::sync::Mutex::new(None),
             asked: Mutex::default(),
         });
         (sessions.entry(session).or_default().entry(server.to_owned()).or_insert(mcp_session).clone(), true)

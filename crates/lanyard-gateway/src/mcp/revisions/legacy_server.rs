@@ -32,7 +32,7 @@ const DISCOVER: &str = r#""lanyard-discover""#;
 
 /// A connection to a server that was greeted in a client's place.
 #[derive(Debug)]
-pub(super) struct Old {
+pub(in crate::mcp) struct LegacyServer {
     session: Option<HeaderValue>,
     version: String,
     greeting: String,
@@ -42,7 +42,7 @@ pub(super) struct Old {
     parked: Mutex<HashMap<String, Parked>>,
 }
 
-impl Old {
+impl LegacyServer {
     fn id(&self) -> String {
         format!("\"lanyard-{}\"", self.next.fetch_add(1, Ordering::Relaxed))
     }
@@ -64,16 +64,16 @@ impl Old {
 }
 
 /// The connection of this MCP session, where the server is known to want one.
-pub(super) async fn known(visit: &Visit) -> Option<(Arc<McpSession>, Arc<Old>)> {
+pub(in crate::mcp) async fn known(visit: &Visit) -> Option<(Arc<McpSession>, Arc<LegacyServer>)> {
     let mcp_session = visit.mcp_session.clone()?;
-    let old = mcp_session.old.lock().await.clone()?;
-    Some((mcp_session, old))
+    let legacy_server = mcp_session.legacy_server.lock().await.clone()?;
+    Some((mcp_session, legacy_server))
 }
 
 /// Whether an answer to a client without a greeting has to be looked at before it is forwarded. A refused
 /// `server/discover` is forwarded as it is: a client that also knows the older revision then greets the server itself
 /// and has all of it, roots and the stream between calls included, which a greeting in its place cannot give.
-pub(super) fn may_be_refused<B>(envelope: &Envelope<'_>, answer: &Response<B>) -> bool {
+pub(in crate::mcp) fn may_be_refused<B>(envelope: &Envelope<'_>, answer: &Response<B>) -> bool {
     envelope.method() != "server/discover"
         && matches!(
             answer.status(),
@@ -82,7 +82,7 @@ pub(super) fn may_be_refused<B>(envelope: &Envelope<'_>, answer: &Response<B>) -
 }
 
 /// Looks at the answer; where the server knows nothing of this revision, greets it and asks again.
-pub(super) async fn meet(
+pub(in crate::mcp) async fn meet(
     visit: &Visit,
     server: &Arc<Server>,
     upstream: &HttpEndpoint,
@@ -108,8 +108,9 @@ pub(super) async fn meet(
         }
         Some(_) | None => None,
     };
-    if let (Some(mcp_session), Some(old)) = (&visit.mcp_session, met) {
-        return request(visit, server, upstream, envelope, body, work, (mcp_session.clone(), old)).await;
+    if let (Some(mcp_session), Some(legacy_server)) = (&visit.mcp_session, met) {
+        return request(visit, server, upstream, envelope, body, work, (mcp_session.clone(), legacy_server))
+            .await;
     }
     let mut response = Response::new(Body::from(said));
     *response.status_mut() = parts.status;
@@ -167,17 +168,17 @@ async fn greeted(
     upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
     mcp_session: &McpSession,
-    lost: Option<&Arc<Old>>,
-) -> Result<Arc<Old>, Trouble> {
+    lost: Option<&Arc<LegacyServer>>,
+) -> Result<Arc<LegacyServer>, Trouble> {
     // Held over the greeting: whoever comes meanwhile uses the same connection.
-    let mut held = mcp_session.old.lock().await;
-    if let Some(old) = held.as_ref()
-        && lost.is_none_or(|lost| !Arc::ptr_eq(lost, old))
+    let mut held = mcp_session.legacy_server.lock().await;
+    if let Some(legacy_server) = held.as_ref()
+        && lost.is_none_or(|lost| !Arc::ptr_eq(lost, legacy_server))
     {
-        return Ok(old.clone());
+        return Ok(legacy_server.clone());
     }
     *held = None;
-    let mut old = Old {
+    let mut legacy_server = LegacyServer {
         session: None,
         version: LEGACY.to_owned(),
         greeting: String::new(),
@@ -186,55 +187,57 @@ async fn greeted(
     };
     let params = translate::greeting_params(envelope.meta());
     let greet = format!(r#"{{"jsonrpc":"2.0","id":{GREETING},"method":"initialize","params":{params}}}"#);
-    let out = old.outgoing(HeaderMap::new(), greet.into());
+    let out = legacy_server.outgoing(HeaderMap::new(), greet.into());
     let (session, said) = answer_to(server, upstream, out, GREETING).await?;
     let result = json::member(&said, "result")
         .ok_or_else(|| Trouble::Nonsense("it refused Lanyard's greeting".to_owned()))?;
-    result.clone_into(&mut old.greeting);
-    old.session = session;
+    result.clone_into(&mut legacy_server.greeting);
+    legacy_server.session = session;
     if let Some(version) =
         json::member(result, "protocolVersion").and_then(|it| serde_json::from_str(it).ok())
     {
-        old.version = version;
+        legacy_server.version = version;
     }
     let done = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    upstream.send(old.outgoing(HeaderMap::new(), done), server.timeout).await?;
-    let old = Arc::new(old);
-    *held = Some(old.clone());
-    Ok(old)
+    upstream.send(legacy_server.outgoing(HeaderMap::new(), done), server.timeout).await?;
+    let legacy_server = Arc::new(legacy_server);
+    *held = Some(legacy_server.clone());
+    Ok(legacy_server)
 }
 
 /// A request of the client, as the server wants it.
-pub(super) async fn request(
+pub(in crate::mcp) async fn request(
     visit: &Visit,
     server: &Arc<Server>,
     upstream: &HttpEndpoint,
     envelope: &Envelope<'_>,
     body: &Bytes,
     mut work: Work,
-    (mcp_session, mut old): (Arc<McpSession>, Arc<Old>),
+    (mcp_session, mut legacy_server): (Arc<McpSession>, Arc<LegacyServer>),
 ) -> Response {
     work.completes = true;
     if envelope.method() == "server/discover" {
-        let result = translate::discovered(&old.greeting);
+        let result = translate::discovered(&legacy_server.greeting);
         return rpc::json_response(Body::from(rpc::result_text(&work.id, &result)));
     }
     if let Some(again) = input::again(body) {
-        return call::go_on(visit, server, &old, again, work).await;
+        return call::go_on(visit, server, &legacy_server, again, work).await;
     }
-    let id = old.id();
+    let id = legacy_server.id();
     let Some(message) = undressed(body, Some(&id)) else {
         return failed(work, &server.failed(&Trouble::Nonsense("the request has no parts".to_owned()))).await;
     };
     let headers = http::onward(&visit.headers);
-    let mut outcome = upstream.send(old.outgoing(headers.clone(), message.clone()), server.timeout).await;
-    if old.session.is_some() && outcome.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND)
+    let mut outcome =
+        upstream.send(legacy_server.outgoing(headers.clone(), message.clone()), server.timeout).await;
+    if legacy_server.session.is_some()
+        && outcome.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND)
     {
         // It has forgotten the connection.
-        outcome = match greeted(server, upstream, envelope, &mcp_session, Some(&old)).await {
+        outcome = match greeted(server, upstream, envelope, &mcp_session, Some(&legacy_server)).await {
             Ok(newer) => {
-                old = newer;
-                upstream.send(old.outgoing(headers, message), server.timeout).await
+                legacy_server = newer;
+                upstream.send(legacy_server.outgoing(headers, message), server.timeout).await
             }
             Err(trouble) => Err(trouble),
         };
@@ -250,13 +253,13 @@ pub(super) async fn request(
             Err((work, trouble)) => failed(work, &server.failed(&trouble)).await,
         };
     }
-    let call = Call { server: server.clone(), old, id, work };
+    let call = Call { server: server.clone(), legacy_server, id, work };
     call::follow(visit, call, Talk::of(answer)).await
 }
 
 /// A notification of the client, as the server wants it.
-pub(super) fn told(old: &Old, visit: &Visit, body: &Bytes) -> Option<Outgoing> {
-    Some(old.outgoing(http::onward(&visit.headers), undressed(body, None)?))
+pub(in crate::mcp) fn told(legacy_server: &LegacyServer, visit: &Visit, body: &Bytes) -> Option<Outgoing> {
+    Some(legacy_server.outgoing(http::onward(&visit.headers), undressed(body, None)?))
 }
 
 /// The message without what a client of the newer revision says of itself.

@@ -8,13 +8,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use lanyard_api::annotate::json;
 
-use super::http;
-use super::http_in::{Visit, failed};
-use super::translate::{self, Modern};
 use crate::http_endpoint::{HttpEndpoint, Lent, Outgoing, Trouble};
 use crate::mcp::envelope::{Envelope, MODERN};
+use crate::mcp::http;
+use crate::mcp::http_in::{Visit, failed};
 use crate::mcp::rpc;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server};
+use crate::mcp::translate::{self, Modern};
 use crate::mcp::work::{Aim, Work};
 use lanyard_engine::live_runs::RunProof;
 
@@ -22,7 +22,7 @@ use lanyard_engine::live_runs::RunProof;
 const DISCOVER: &str = r#""lanyard-discover""#;
 
 /// The request as a server without a greeting wants it; nothing where the client speaks as the server does.
-pub(super) fn dressed(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Option<Outgoing> {
+pub(in crate::mcp) fn dressed(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Option<Outgoing> {
     let modern = visit.mcp_session.as_ref()?.modern.read().clone()?;
     if envelope.modern().is_some() || envelope.method.is_none() {
         return None;
@@ -47,14 +47,14 @@ fn name_of(method: &str, text: &str) -> Option<String> {
 }
 
 /// Whether an answer to a greeting has to be looked at before it is passed on.
-pub(super) fn may_be_refused<B>(answer: &Response<B>) -> bool {
+pub(in crate::mcp) fn may_be_refused<B>(answer: &Response<B>) -> bool {
     let kind = answer.headers().get(axum::http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("application/json"))
         && matches!(answer.status(), StatusCode::OK | StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND)
 }
 
 /// Looks at the answer to a greeting; where the server has none, asks it what it is and answers in its place.
-pub(super) async fn greet(
+pub(in crate::mcp) async fn greet(
     visit: &Visit,
     server: &Arc<Server>,
     upstream: &HttpEndpoint,

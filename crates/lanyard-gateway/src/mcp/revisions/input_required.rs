@@ -31,7 +31,7 @@ const CLIENT_PATIENCE: Duration = Duration::from_mins(10);
 const PIECES_MAX: usize = 16;
 
 /// Whether a server may ask in the answer to this.
-pub(super) fn may_ask(envelope: &Envelope<'_>) -> bool {
+pub(in crate::mcp) fn may_ask(envelope: &Envelope<'_>) -> bool {
     matches!(envelope.method(), "tools/call" | "prompts/get" | "resources/read")
 }
 
@@ -80,7 +80,7 @@ fn asks(answer: &Bytes) -> Option<Asked> {
 }
 
 /// Follows a call to its answer. What is answered at once is plain.
-pub(super) async fn follow(
+pub(in crate::mcp) async fn follow(
     visit: &Visit,
     server: &Arc<Server>,
     mcp_session: &Arc<McpSession>,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use lanyard_api::annotate::json;
 use tokio::sync::{mpsc, watch};
 
-use super::Old;
+use super::LegacyServer;
 use crate::http_endpoint::Trouble;
 use crate::mcp::envelope::Said;
 use crate::mcp::http::Talk;
@@ -26,7 +26,7 @@ const PIECES_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) server: Arc<Server>,
-    pub(super) old: Arc<Old>,
+    pub(super) legacy_server: Arc<LegacyServer>,
     pub(super) id: String,
     pub(super) work: Work,
 }
@@ -136,7 +136,7 @@ impl Call {
 
     async fn told(&self, message: String) -> Result<(), Trouble> {
         let Some(upstream) = self.server.address() else { return Ok(()) };
-        let out = self.old.outgoing(HeaderMap::new(), message.into());
+        let out = self.legacy_server.outgoing(HeaderMap::new(), message.into());
         let answer = upstream.send(out, self.server.timeout).await?;
         if answer.status().is_success() {
             return Ok(());
@@ -157,7 +157,7 @@ impl Call {
             return self.failed(&Trouble::Nonsense("a question that cannot be passed on".to_owned())).await;
         };
         let parked = Parked { talk, id: self.id.clone(), question };
-        if !keep(&self.old, &state, parked) {
+        if !keep(&self.legacy_server, &state, parked) {
             self.give_up().await;
             return self.failed(&Trouble::Crowded).await;
         }
@@ -167,18 +167,18 @@ impl Call {
 }
 
 /// False when too many wait already.
-fn keep(old: &Arc<Old>, state: &str, parked: Parked) -> bool {
-    let mut held = old.parked.lock();
+fn keep(legacy_server: &Arc<LegacyServer>, state: &str, parked: Parked) -> bool {
+    let mut held = legacy_server.parked.lock();
     if held.len() >= input::ASKED_MAX {
         return false;
     }
     held.insert(state.to_owned(), parked);
     drop(held);
-    let (old, state) = (Arc::downgrade(old), state.to_owned());
+    let (legacy_server, state) = (Arc::downgrade(legacy_server), state.to_owned());
     tokio::spawn(async move {
         tokio::time::sleep(input::ASKED_FOR).await;
-        if let Some(old) = old.upgrade() {
-            old.parked.lock().remove(&state);
+        if let Some(legacy_server) = legacy_server.upgrade() {
+            legacy_server.parked.lock().remove(&state);
         }
     });
     true
@@ -188,16 +188,16 @@ fn keep(old: &Arc<Old>, state: &str, parked: Parked) -> bool {
 pub(super) async fn go_on(
     visit: &Visit,
     server: &Arc<Server>,
-    old: &Arc<Old>,
+    legacy_server: &Arc<LegacyServer>,
     again: input::Again,
     work: Work,
 ) -> Response {
-    let parked = old.parked.lock().remove(&again.state);
+    let parked = legacy_server.parked.lock().remove(&again.state);
     let Some(Parked { talk, id, question }) = parked else {
         let late = rpc::error_text(&work.id, rpc::INVALID_PARAMS, input::NOBODY_WAITS);
         return rpc::json_response(Body::from(late));
     };
-    let call = Call { server: server.clone(), old: old.clone(), id, work };
+    let call = Call { server: server.clone(), legacy_server: legacy_server.clone(), id, work };
     if let Err(trouble) = call.told(rpc::result_text(&question, &again.result)).await {
         return failed(call.work, &server.failed(&trouble)).await;
     }
