@@ -4,7 +4,7 @@
 use super::Finding;
 
 /// Crates with a wall, and the crates of the workspace that they may depend on. Other crates may depend on all.
-const WALLS: [(&str, &[&str]); 11] = [
+const WALLS: [(&str, &[&str]); 12] = [
     ("lanyard-core", &[]),
     ("lanyard-api", &["lanyard-core"]),
     ("lanyard-git", &["lanyard-core"]),
@@ -26,6 +26,7 @@ const WALLS: [(&str, &[&str]); 11] = [
     ),
     ("lanyard-client", &["lanyard-api", "lanyard-core"]),
     ("lanyard-scripted", &["lanyard-client", "lanyard-core"]),
+    ("lanyard-testkit", &[]),
     ("lanyard-cli", &["lanyard-api", "lanyard-client", "lanyard-core", "lanyard-scripted"]),
 ];
 

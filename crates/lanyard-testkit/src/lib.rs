@@ -1,4 +1,13 @@
-//! A real daemon in a folder of its own, and simple clients for it. Everything it starts ends with it.
+//! A real daemon in a folder of its own, and simple clients for it. Everything it starts ends with it. The suites of processes
+//! share it; no part of the product depends on it.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "helpers of tests fail as tests do"
+)]
+#![allow(clippy::disallowed_methods, reason = "real processes are waited for in real time")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,16 +16,16 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 /// How long a daemon may take to start, and a request to be answered. Generous: the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether the condition came true before patience ran out.
-pub(crate) fn until(mut done: impl FnMut() -> bool) -> bool {
+pub fn until(mut done: impl FnMut() -> bool) -> bool {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {
         if done() {
@@ -29,11 +38,11 @@ pub(crate) fn until(mut done: impl FnMut() -> bool) -> bool {
 }
 
 /// In the environment of every daemon, and of what it starts: the folder of the test. `cargo xtask test` looks for it.
-pub(crate) const MARK: &str = "LY_TEST_FOLDER";
+pub const MARK: &str = "LY_TEST_FOLDER";
 
 /// How a daemon is started.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Setup {
+pub struct Setup {
     env: BTreeMap<OsString, OsString>,
     config: Option<String>,
     program: Option<PathBuf>,
@@ -44,42 +53,48 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Another program than the one that was built.
-    pub(crate) fn program(mut self, path: &Path) -> Self {
+    #[must_use]
+    pub fn program(mut self, path: &Path) -> Self {
         self.program = Some(path.to_owned());
         self
     }
 
     /// A journal of its own, where the one before is gone.
-    pub(crate) fn new_journal(mut self) -> Self {
+    #[must_use]
+    pub fn new_journal(mut self) -> Self {
         self.new_journal = true;
         self
     }
 
     /// Another user, where the tests are run by root.
-    pub(crate) fn user(mut self, user: u32) -> Self {
+    #[must_use]
+    pub fn user(mut self, user: u32) -> Self {
         self.user = Some(user);
         self
     }
 
     /// An address of its own, for agents that hold the one of the daemon before.
-    pub(crate) fn listen(mut self, address: &str) -> Self {
+    #[must_use]
+    pub fn listen(mut self, address: &str) -> Self {
         self.listen = Some(address.to_owned());
         self
     }
 
-    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
-    pub(crate) fn config(mut self, text: &str) -> Self {
+    #[must_use]
+    pub fn config(mut self, text: &str) -> Self {
         self.config = Some(text.to_owned());
         self
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Daemon {
+pub struct Daemon {
     folder: tempfile::TempDir,
     setup: Setup,
     child: Mutex<Option<Child>>,
@@ -87,27 +102,27 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// A folder and no daemon yet.
-    pub(crate) fn prepare(setup: Setup) -> Self {
+    pub fn prepare(setup: Setup) -> Self {
         // In /tmp, since a socket's path must be short.
         Self::prepare_in("/tmp", setup)
     }
 
     /// The same in another place.
-    pub(crate) fn prepare_in(base: &str, setup: Setup) -> Self {
+    pub fn prepare_in(base: &str, setup: Setup) -> Self {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in(base).unwrap();
         Self { folder, setup, child: Mutex::new(None) }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// A variable that is known only once there is a folder.
-    pub(crate) fn add_env(&mut self, name: &str, value: impl Into<OsString>) {
+    pub fn add_env(&mut self, name: &str, value: impl Into<OsString>) {
         self.setup = std::mem::take(&mut self.setup).env(name, value);
     }
 
-    pub(crate) fn start(setup: Setup) -> Self {
+    pub fn start(setup: Setup) -> Self {
         let mut daemon = Self::prepare(setup);
         daemon.must_start();
         daemon
@@ -120,7 +135,7 @@ impl Daemon {
     }
 
     /// Starts the daemon and waits until it answers. An error is what it said before it ended.
-    pub(crate) fn try_start(&mut self) -> Result<(), String> {
+    pub fn try_start(&mut self) -> Result<(), String> {
         if let Some(config) = &self.setup.config {
             std::fs::write(self.config(), config).unwrap();
         }
@@ -156,30 +171,30 @@ impl Daemon {
         Ok(())
     }
 
-    pub(crate) fn restart_with(&mut self, setup: Setup) {
+    pub fn restart_with(&mut self, setup: Setup) {
         if let Err(error) = self.try_restart_with(setup) {
             panic!("the daemon did not start: {error}");
         }
     }
 
-    pub(crate) fn try_restart_with(&mut self, setup: Setup) -> Result<(), String> {
+    pub fn try_restart_with(&mut self, setup: Setup) -> Result<(), String> {
         self.kill_9();
         self.setup = setup;
         self.try_start()
     }
 
-    pub(crate) fn pid(&self) -> Option<u32> {
+    pub fn pid(&self) -> Option<u32> {
         self.child.lock().unwrap().as_ref().map(Child::id)
     }
 
-    pub(crate) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         match &mut *self.child.lock().unwrap() {
             Some(child) => child.try_wait().unwrap().is_none(),
             None => false,
         }
     }
 
-    pub(crate) fn kill_9(&self) {
+    pub fn kill_9(&self) {
         if let Some(mut child) = self.child.lock().unwrap().take() {
             let _ = child.kill();
             let _ = child.wait();
@@ -187,23 +202,23 @@ impl Daemon {
     }
 
     /// SIGTERM, and how it ended.
-    pub(crate) fn terminate(&self) -> std::process::ExitStatus {
+    pub fn terminate(&self) -> std::process::ExitStatus {
         let pid = self.child.lock().unwrap().as_ref().map(rustix::process::Pid::from_child).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         self.wait()
     }
 
     /// How it ended, once it has.
-    pub(crate) fn wait(&self) -> std::process::ExitStatus {
+    pub fn wait(&self) -> std::process::ExitStatus {
         let mut child = self.child.lock().unwrap().take().unwrap();
         child.wait().unwrap()
     }
 
-    pub(crate) fn home(&self) -> PathBuf {
+    pub fn home(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    pub(crate) fn config(&self) -> PathBuf {
+    pub fn config(&self) -> PathBuf {
         self.folder.path().join("config.toml")
     }
 
@@ -212,22 +227,22 @@ impl Daemon {
     }
 
     /// What all daemons in this folder have said so far.
-    pub(crate) fn stderr(&self) -> String {
+    pub fn stderr(&self) -> String {
         std::fs::read_to_string(self.stderr_path()).unwrap_or_default()
     }
 
-    pub(crate) fn token(&self) -> String {
+    pub fn token(&self) -> String {
         std::fs::read_to_string(self.home().join("token")).unwrap_or_default().trim().to_owned()
     }
 
     /// Where it listens on TCP.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         let text = std::fs::read_to_string(self.home().join("daemon.lock")).unwrap();
         serde_json::from_str::<Value>(&text).unwrap()["address"].as_str().unwrap().to_owned()
     }
 
     /// Runs the command line against this daemon.
-    pub(crate) fn lanyard(&self, words: &[&str]) -> Output {
+    pub fn lanyard(&self, words: &[&str]) -> Output {
         Command::new(binary())
             .args(words)
             .env("LANYARD_DATA_DIR", self.home())
@@ -241,25 +256,19 @@ impl Daemon {
             .unwrap()
     }
 
-    pub(crate) fn caller(&self) -> Caller {
+    pub fn caller(&self) -> Caller {
         Caller { socket: self.home().join("lanyard.sock"), token: self.token() }
     }
 
     /// A request with the operator's token, over the socket.
-    pub(crate) fn request(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: Option<&str>,
-    ) -> Answer {
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Answer {
         self.caller()
             .try_request(method, path, headers, body)
             .unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.stderr()))
     }
 
     /// A session's events after a position, to the end of its log.
-    pub(crate) fn log_after(&self, session: &str, after: u64) -> Vec<Value> {
+    pub fn log_after(&self, session: &str, after: u64) -> Vec<Value> {
         let mut log = Vec::new();
         let mut cursor = after;
         loop {
@@ -299,7 +308,7 @@ fn processes(folder: &Path, home: &Path) -> Vec<(rustix::process::Pid, String)> 
 }
 
 /// Kills all processes of a test's folder. Returns those that outlive it.
-pub(crate) fn end_processes(folder: &Path, home: &Path) -> Vec<(rustix::process::Pid, String)> {
+pub fn end_processes(folder: &Path, home: &Path) -> Vec<(rustix::process::Pid, String)> {
     let since = Instant::now();
     let mut left = processes(folder, home);
     while !left.is_empty() && since.elapsed() < PATIENCE {
@@ -328,9 +337,9 @@ impl Drop for Daemon {
 
 /// A client of one daemon, for use in any thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) socket: PathBuf,
-    pub(crate) token: String,
+pub struct Caller {
+    pub socket: PathBuf,
+    pub token: String,
 }
 
 impl Caller {
@@ -338,7 +347,7 @@ impl Caller {
         self.try_request("GET", "/api/v1/status", &[], None).is_ok_and(|answer| answer.status == 200)
     }
 
-    pub(crate) fn try_request(
+    pub fn try_request(
         &self,
         method: &str,
         path: &str,
@@ -353,7 +362,7 @@ impl Caller {
 }
 
 /// Sends one request on a connection of its own and reads the whole answer.
-pub(crate) fn exchange(
+pub fn exchange(
     mut stream: impl Read + Write,
     method: &str,
     path: &str,
@@ -379,7 +388,7 @@ pub(crate) fn exchange(
     Ok(answer)
 }
 
-pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> String {
+pub fn head(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> String {
     let mut lines = vec![format!("{method} {path} HTTP/1.1"), "connection: close".to_owned()];
     if let Some(body) = body {
         lines.push(format!("content-length: {}", body.len()));
@@ -391,7 +400,7 @@ pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], body: Opt
     lines.join("\r\n") + "\r\n\r\n"
 }
 
-pub(crate) fn read_head(reader: &mut impl BufRead) -> std::io::Result<Answer> {
+pub fn read_head(reader: &mut impl BufRead) -> std::io::Result<Answer> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -408,31 +417,33 @@ pub(crate) fn read_head(reader: &mut impl BufRead) -> std::io::Result<Answer> {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
+pub struct Answer {
+    pub status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
 impl Answer {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         String::from_utf8(self.body.clone()).unwrap()
     }
 
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
     /// The stable code of a refusal.
-    pub(crate) fn code(&self) -> String {
+    pub fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 }
 
-pub(crate) fn binary() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_lanyard"))
+/// The program that is tested: cargo puts it into the folder above that of the tests.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("lanyard"))
 }
