@@ -1,4 +1,5 @@
-//! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
+//! Lanyard's daemon: the HTTP API, what decides about tasks, flows, memory and notifications, and the boot that puts the
+//! engine, the agents and the gateway together.
 
 mod agent_engine;
 pub mod api;
