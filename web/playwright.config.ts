@@ -1,6 +1,11 @@
+import { resolve } from 'node:path'
+
 import { defineConfig, devices } from '@playwright/test'
 
-// Against a real daemon each, in Debian's Chromium or whichever `CHROMIUM` names. See e2e/support/daemon.ts.
+// Against a real daemon each. Everything in Debian's Chromium, or whichever `CHROMIUM` names; tests tagged `@firefox` in
+// Debian's Firefox too, or whichever `FIREFOX` names. See e2e/support/daemon.ts and e2e/firefox/firefox.mjs.
+const { userAgent: _, ...desktop } = devices['Desktop Firefox']
+
 export default defineConfig({
   testDir: 'e2e',
   outputDir: 'test-results',
@@ -12,14 +17,32 @@ export default defineConfig({
   timeout: 120_000,
   expect: { timeout: 15_000 },
   reporter: [['list', { printSteps: false }]],
-  use: {
-    ...devices['Desktop Chrome'],
-    viewport: { width: 1280, height: 800 },
-    reducedMotion: 'reduce',
-    screenshot: 'only-on-failure',
-    launchOptions: {
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+  use: { viewport: { width: 1280, height: 800 }, screenshot: 'only-on-failure' },
+  projects: [
+    {
+      name: 'chromium',
+      use: {
+        ...devices['Desktop Chrome'],
+        viewport: { width: 1280, height: 800 },
+        reducedMotion: 'reduce',
+        launchOptions: {
+          executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+          args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+        },
+      },
     },
-  },
+    {
+      name: 'firefox',
+      grep: /@firefox/,
+      use: {
+        ...desktop,
+        viewport: { width: 1280, height: 800 },
+        channel: 'moz-firefox',
+        launchOptions: {
+          executablePath: resolve(import.meta.dirname, 'e2e/firefox/firefox.mjs'),
+          firefoxUserPrefs: { 'ui.prefersReducedMotion': 1 },
+        },
+      },
+    },
+  ],
 })

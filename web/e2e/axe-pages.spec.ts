@@ -5,7 +5,7 @@ import { expect, findings, phone, test } from './support/test'
 
 test.use({ config: '[daemon]\ndefault_agent = "demo"\n' })
 
-const PAGES = ['/plans', '/flows', '/memory', '/continuity', '/notifications', '/gates', '/audit', '/agents', '/settings', '/search', '/search?q=look', '/nowhere']
+const PAGES = ['/plans', '/flows', '/memory', '/insight', '/insight?by=day&of=tokens', '/health', '/notifications', '/gates', '/audit', '/agents', '/settings', '/search', '/search?q=look', '/nowhere']
 
 test('FND-D18 pages beside the overview, the inbox and sessions have no finding of axe', async ({ page, daemon }) => {
   test.setTimeout(300_000)

@@ -6,7 +6,7 @@ test('S3-40 the widget shows rates, counters, status and alerts, and is refreshe
   const fail = async (times: number): Promise<void> => {
     for (let at = 0; at < times; at += 1) await expect(daemon.api('GET', `/sessions/${session}/attach?after=99999`)).rejects.toThrow('seq_in_future')
   }
-  await page.getByRole('link', { name: 'Continuity' }).click()
+  await page.getByRole('link', { name: 'Health' }).click()
   const widget = page.getByRole('region', { name: 'Continuity' })
   await expect(widget.getByText('ok', { exact: true })).toBeVisible()
   await expect(widget.getByText('no resumes yet')).toBeVisible()

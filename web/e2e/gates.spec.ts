@@ -3,7 +3,7 @@ import { accessible, another, expect, fits, give, phone, picture, test } from '.
 
 const ASKS = '/ask-tool deploy Deploy the site to production?\n/say carried on'
 
-test('a permission is given in place, and every browser says who gave it', async ({ page, browser, daemon }) => {
+test('a permission is given in place, and every browser says who gave it @firefox', async ({ page, browser, daemon }) => {
   const session = daemon.script('Ship it', ASKS)
   const other = await another(browser, daemon)
   await page.goto(daemon.at('/gates'))

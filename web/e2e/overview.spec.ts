@@ -214,7 +214,7 @@ test('a daemon that is killed and comes back changes nothing of what was chosen 
   await expect(box).toHaveValue('half a thought')
 })
 
-test('a session is begun from here', async ({ page, daemon }) => {
+test('a session is begun from here @firefox', async ({ page, daemon }) => {
   await page.getByRole('button', { name: 'New session' }).click()
   const dialog = page.getByRole('dialog', { name: 'New session' })
   await dialog.getByLabel('Agent').selectOption('demo')

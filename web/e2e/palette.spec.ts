@@ -1,7 +1,7 @@
 // Ctrl+K goes anywhere by a part of a name.
 import { expect, openSession, phone, picture, spotless, test } from './support/test'
 
-test('Ctrl+K goes to a session or a page, also while somebody types', async ({ page, daemon }) => {
+test('Ctrl+K goes to a session or a page, also while somebody types @firefox', async ({ page, daemon }) => {
   const asks = daemon.script('Deploy the shop', '/ask-tool deploy Deploy?\n/say! deployed')
   const session = daemon.script('Fix the shop', '/say! fixed')
   await expect(page.getByRole('row').filter({ hasText: 'Needs answer' })).toHaveCount(1)

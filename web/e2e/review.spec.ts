@@ -103,7 +103,7 @@ test('S4-16 comments on changed lines are kept, sent once as one turn, and answe
   await picture(page, 'review-phone')
 })
 
-test('a viewed file is folded, and is to be viewed again once it changed', async ({ page, daemon }) => {
+test('a viewed file is folded, and is to be viewed again once it changed @firefox', async ({ page, daemon }) => {
   repository(daemon.workspace)
   const session = daemon.script('Write notes', '/write notes.md # Notes\\nchanged\\n\n/say! written')
   await openSession(page, daemon, session)

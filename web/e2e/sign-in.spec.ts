@@ -2,7 +2,7 @@ import { expect } from '@playwright/test'
 
 import { accessible, another, picture, signIn, test } from './support/test'
 
-test('a link signs in once and leaves no trace in the address', async ({ page, daemon, browser }) => {
+test('a link signs in once and leaves no trace in the address @firefox', async ({ page, daemon, browser }) => {
   const link = daemon.link()
   const other = await (await browser.newContext()).newPage()
   await other.goto(link)

@@ -5,7 +5,7 @@ import { accessible, expect, fits, openSession, phone, picture, test } from './s
 
 const events = (page: Page): Locator => page.getByRole('group', { name: 'Events' })
 
-test('S3-11 a live turn: what is being written, then what was said and done', async ({ page, daemon }) => {
+test('S3-11 a live turn: what is being written, then what was said and done @firefox', async ({ page, daemon }) => {
   const session = daemon.script('Look around', `/think first I look at what there is\n/wait-file begin\n/pace 250\n/say slowly said words one by one until all of them are there\n/pace 0\n/wait-file go\n/run printf 'one\\ntwo\\n'\n/tool-fail fetch no route to host\n/plan Read | Change | Check\n/plan-done 1\n/edit notes.md # Notes\\nfirst line\n/edit notes.md # Notes\\nsecond line\n/compact 9000 2000\n/say! All **done**: see \`notes.md\`\\n\\n\`\`\`ts\\nconst a = "b" // c\\n\`\`\`\n/usage 1200 80`)
   await page.goto(daemon.at(`/sessions/${session}`))
   const log = events(page)

@@ -84,7 +84,7 @@ impl Step {
             Step::Web => "npm run check, build and size in web/",
             Step::Editor => "npm run check and package in editors/vscode/",
             Step::Browser => {
-                "npx playwright test --retries=0 in web/, with Chromium and the program the tests use"
+                "npx playwright test --retries=0 in web/, with Chromium, Firefox and the program the tests use"
             }
         }
     }

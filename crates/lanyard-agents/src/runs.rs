@@ -19,6 +19,9 @@
 //! | `screen.json` | its screen at a place in the output | daemon |
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
+pub mod bound_helper;
+pub mod bounds;
+pub mod cgroup;
 mod folder;
 pub mod foreign;
 mod last_output;

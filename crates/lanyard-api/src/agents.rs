@@ -5,3 +5,4 @@ pub mod credentials;
 pub mod known;
 pub mod naming;
 pub mod settings;
+mod subagents;

@@ -1,5 +1,6 @@
 //! The config file: one TOML file, every value optional, unknown names refused.
 
+mod budgets;
 mod changes;
 mod features;
 mod file;
@@ -25,6 +26,7 @@ use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::http_url::HttpUrl;
 use crate::names::OWN_SERVER;
 
+pub use budgets::BudgetConfig;
 pub use changes::{ConfigChange, ConfigChangeKind, LIVE, Takes, changes, takes_effect};
 pub use features::{Features, Switch};
 pub use file::{CONFIG_BYTES_MAX, ConfigError, ConfigFile};
@@ -64,6 +66,8 @@ pub struct Config {
     pub writer: WriterRules,
     pub families: FamilyRules,
     pub health: HealthRules,
+    /// What may be spent.
+    pub budgets: BudgetConfig,
     pub gateway: GatewayConfig,
     /// How plans are worked through.
     pub flow: FlowSettings,
@@ -194,6 +198,7 @@ impl Config {
         self.check_mcp()?;
         self.check_sandboxes()?;
         self.check_flow()?;
+        self.budgets.rules().check().map_err(|what| format!("[budgets]: {what}"))?;
         self.continuity.check().map_err(|what| format!("[continuity]: {what}"))?;
         self.notifications.check()?;
         self.memory.policy().map_err(|what| format!("[memory]: {what}")).map(drop)
@@ -202,6 +207,7 @@ impl Config {
     fn check_sandboxes(&self) -> Result<(), String> {
         for (agent, settings) in &self.agents {
             settings.network.check().map_err(|refusal| format!("agents.{agent}.network: {refusal}"))?;
+            settings.bounds.check().map_err(|refusal| format!("agents.{agent}.bounds: {refusal}"))?;
         }
         Ok(())
     }
@@ -286,6 +292,7 @@ impl Config {
             writer: self.writer,
             families: self.families,
             health: self.health,
+            budgets: self.budgets.rules(),
         }
     }
 }

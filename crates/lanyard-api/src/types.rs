@@ -4,13 +4,16 @@ mod agents;
 mod attach;
 mod attachments;
 mod audit;
+mod branches;
 mod bulk;
+mod comparisons;
 mod config;
 mod control;
 mod families;
 mod flows;
 mod glance;
 mod histories;
+mod insight;
 mod mcp;
 mod memory;
 mod named;
@@ -19,6 +22,7 @@ mod plans;
 mod records;
 mod review;
 mod search;
+mod shares;
 mod sign_in;
 mod snapshots;
 mod storage;
@@ -29,7 +33,7 @@ mod worktrees;
 mod writer;
 
 use lanyard_core::journal::{Damage, Row};
-use lanyard_core::session::{AgentOffer, OperatorState, SessionView, StateName};
+use lanyard_core::session::{AgentLack, AgentOffer, OperatorState, SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +47,12 @@ pub use attach::{
 };
 pub use attachments::{NewPart, UploadedAttachment};
 pub use audit::{AuditEntry, AuditKind, AuditPage};
+pub use branches::{BranchView, DiscardSession, DiscardedSession, EditSession, MergeSession, MergedSession};
 pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
+pub use comparisons::{
+    COMPARED_MAX, COMPARED_MIN, ComparedSession, ComparisonList, ComparisonView, KeepOne, KeptOne,
+    NewCompared, NewComparison, NotDiscarded,
+};
 pub use config::{ConfigState, Reloaded};
 pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
@@ -61,6 +70,10 @@ pub use flows::{
 };
 pub use glance::{Glance, GlanceCall, HourlyCost};
 pub use histories::{HistoryEntry, HistoryPage, HistoryProblem, ImportReceipt, NewImport};
+pub use insight::{
+    AgentBudget, BudgetReport, BudgetStage, BudgetView, HealthAlert, HealthHistory, HealthStep, InsightDay,
+    InsightPart, InsightReport, InsightRow,
+};
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use memory::{
     Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
@@ -81,6 +94,7 @@ pub use review::{
     PullRequestOffer, ReviewView,
 };
 pub use search::{SearchHit, SearchIndex, SearchPage};
+pub use shares::{ClientKind, NewShare, SHARE_MS_MAX, SHARE_MS_MIN, ShareLink};
 pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, SignedIn};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
@@ -190,6 +204,9 @@ pub struct SessionDetail {
     /// What its agent offers to choose; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<AgentOffer>,
+    /// What cannot be asked of its agent, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<AgentLack>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<Damage>,
 }
@@ -230,6 +247,18 @@ pub struct TokenInfo {
     pub name: String,
     pub session: Option<SessionId>,
     pub created_at: Timestamp,
+    /// The end of a share link. Other tokens have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// The browser and system that signed in with it, as the browser names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// The minute of its last request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
+    /// The kind of program that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_client: Option<ClientKind>,
     /// Only in the answer that made it; it cannot be shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,

@@ -101,6 +101,18 @@ pub const OF_TREES: [&str; 3] = [
     "trees_after_create",
 ];
 
+/// Places on the way of a comparison, and of a branch that is merged or discarded.
+pub const OF_COMPARISONS: [&str; 4] = [
+    // The comparison is noted, and no session is there.
+    "comparison_after_note",
+    // A session is there and has no message.
+    "comparison_after_session",
+    // Git has merged or removed the branch, and the session's log does not know.
+    "branch_after_git",
+    // One is merged, and none is discarded.
+    "comparison_after_merge",
+];
+
 /// It is on disk that a person is to be asked about a worker, and nobody was.
 pub const BEFORE_ESCALATION: &str = "families_before_escalation";
 /// The cancels of a plan's tasks are on disk, and the plan's mark is not.

@@ -2,6 +2,7 @@
 //! programs inherit, the places where tests end the process, and wakes within one task. It knows nothing of sessions.
 
 pub mod clock;
+pub mod day_zone;
 pub mod environment;
 mod error_chain;
 pub mod failpoint;

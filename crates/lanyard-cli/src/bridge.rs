@@ -11,7 +11,8 @@
 //!
 //! ```text
 //! {"id","op":"open","native"?,"directory","title"?,"agent"?,"model"?,"system"?,"mcp":[{"name","config"}]}
-//! {"id","op":"prompt","turn","session"?,"text"}      the end comes as session.idle with this turn in its note
+//! {"id","op":"prompt","turn","session"?,"text","command"?,"model"?,"agent"?,"effort"?}
+//!                                                    the end comes as session.idle with this turn in its note
 //! {"id","op":"steer","session"?,"text"}              words into the running turn; refused when none runs
 //! {"id","op":"abort","session"?}
 //! {"id","op":"reply","request","reply","message"?}   to permission.asked: once, always, reject

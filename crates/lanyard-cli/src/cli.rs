@@ -21,6 +21,7 @@ mod checkpoints;
 mod choice;
 mod choice_flags;
 mod compact;
+mod compare;
 mod complete;
 mod completion;
 mod completions;
@@ -46,6 +47,7 @@ mod id;
 mod import;
 mod inbox;
 mod init;
+mod insight;
 mod instructions;
 mod link;
 mod log;
@@ -66,6 +68,7 @@ mod plan;
 mod printer;
 mod prompt;
 mod reload;
+mod rename;
 mod replay;
 mod reset;
 mod restore;
@@ -82,6 +85,7 @@ mod search;
 mod send;
 mod service;
 mod session_watch;
+mod share;
 mod show;
 #[cfg(test)]
 mod shown;
@@ -185,6 +189,7 @@ enum Look {
     Attach(attach::AttachArgs),
     Top(top::Top),
     Open(open::OpenArgs),
+    Compare(compare::CompareArgs),
     New(new::NewArgs),
     Import(import::ImportArgs),
     Ls(ls::LsArgs),
@@ -194,6 +199,7 @@ enum Look {
     Logs(logs::Logs),
     Turns(turns::TurnsArgs),
     Search(search::SearchArgs),
+    Insight(insight::InsightArgs),
     Audit(audit::AuditArgs),
     Notifications(notifications::NotificationsArgs),
 }
@@ -245,6 +251,7 @@ enum Arrange {
     Diff(diff::DiffArgs),
     Review(review::ReviewArgs),
     Rollback(rollback::Rollback),
+    Rename(rename::Rename),
     Alias(alias::Alias),
     Archive(archive::Archive),
     Reset(reset::Reset),
@@ -277,6 +284,7 @@ enum Daemon {
     Worktree(worktree::WorktreeArgs),
     Instructions(instructions::Instructions),
     Token(token::Token),
+    Share(share::ShareArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -421,6 +429,7 @@ impl Look {
             Self::Attach(attach) => attach.run(context).await,
             Self::Top(top) => top.run(context).await,
             Self::Open(open) => open.run(context).await,
+            Self::Compare(compare) => compare.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Import(import) => import.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
@@ -430,6 +439,7 @@ impl Look {
             Self::Logs(logs) => logs.run(context).await,
             Self::Turns(turns) => turns.run(context).await,
             Self::Search(search) => search.run(context).await,
+            Self::Insight(insight) => insight.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
             Self::Notifications(notifications) => notifications.run(context).await,
         }
@@ -486,6 +496,7 @@ impl Arrange {
             Self::Diff(diff) => diff.run(context).await,
             Self::Review(review) => review.run(context).await,
             Self::Rollback(rollback) => rollback.run(context).await,
+            Self::Rename(rename) => rename.run(context).await,
             Self::Alias(alias) => alias.run(context).await,
             Self::Archive(archive) => archive.run(context).await,
             Self::Reset(reset) => reset.run(context).await,
@@ -555,6 +566,7 @@ impl Daemon {
             Self::Worktree(worktree) => block_on(worktree.run(context)),
             Self::Instructions(instructions) => instructions.run(context),
             Self::Token(token) => block_on(token.run(context)),
+            Self::Share(share) => block_on(share.run(context)),
         }
     }
 }

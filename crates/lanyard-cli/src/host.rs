@@ -9,6 +9,7 @@ use lanyard_api::config::ConfigFile;
 use lanyard_api::home::Running;
 use lanyard_api::types::BackupReceipt;
 use lanyard_core::journal::Report;
+use lanyard_core::session::SandboxRule;
 use serde_json::Value;
 
 /// The daemon's and the store's part of a few commands.
@@ -20,6 +21,8 @@ pub struct DaemonHost {
     pub openapi: fn() -> Value,
     /// Whether agents can be run in a sandbox here: how, or why not and what to install.
     pub sandbox: fn() -> Result<String, String>,
+    /// What holds the bounds of a daemon's runs, by its process, and which bounds of a rule cannot be held.
+    pub bounds: fn(Option<u32>, &SandboxRule) -> (String, Vec<String>),
     /// Makes an empty journal.
     pub begin_journal: fn(&Path) -> Result<(), HostError>,
     /// Copies a journal to a file and checks the copy; replaces a file that exists if `force` says so.

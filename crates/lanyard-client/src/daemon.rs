@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::http::request::Builder;
 use hyper::{Method, Request};
 use lanyard_api::home::Home;
@@ -25,6 +25,8 @@ use crate::sse::EventStream;
 pub const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a daemon may take to say that it is there, or that it will end: neither waits for a disk.
 pub const SIGN_OF_LIFE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The program, for the list of tokens.
+pub(crate) const AGENT: &str = concat!("lanyard/", env!("CARGO_PKG_VERSION"));
 /// How long the daemon may take to open a stream.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer that is read; exports of a whole journal stay far below it.
@@ -225,7 +227,10 @@ impl DaemonConnection {
     }
 
     fn authorized(&self, request: Builder) -> Builder {
-        request.header(HOST, &self.host).header(AUTHORIZATION, format!("Bearer {}", self.token))
+        request
+            .header(HOST, &self.host)
+            .header(USER_AGENT, AGENT)
+            .header(AUTHORIZATION, format!("Bearer {}", self.token))
     }
 }
 

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::header::{AUTHORIZATION, HeaderValue};
+use tokio_tungstenite::tungstenite::http::header::{AUTHORIZATION, HeaderValue, USER_AGENT};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::absence::Absence;
 use crate::connection::HttpAnswer;
-use crate::daemon::{BoxedStream, DaemonAddress, HANDSHAKE_TIMEOUT};
+use crate::daemon::{AGENT, BoxedStream, DaemonAddress, HANDSHAKE_TIMEOUT};
 use crate::error::ClientError;
 use crate::route::Route;
 use crate::sse::{EventStream, SILENCE_MAX};
@@ -294,6 +294,7 @@ async fn web_socket(
     let mut request = url.into_client_request().map_err(|error| unwritable(&error))?;
     let bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|error| unwritable(&error))?;
     request.headers_mut().insert(AUTHORIZATION, bearer);
+    request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, client_async(request, stream)).await {
         Ok(Ok((socket, _))) => Ok(socket),
         Ok(Err(Error::Http(response))) => {

@@ -210,6 +210,8 @@ ids! {
     DeliveryId = "dlv";
     /// An entry of memory.
     MemoryId = "mem";
+    /// The same message to several agents, each in a worktree of its own.
+    ComparisonId = "cmp";
     /// A comment on lines of a session's changes.
     CommentId = "cmt";
     /// A client attached to a session.

@@ -8,9 +8,11 @@ pub mod actor;
 pub mod address;
 pub mod attachment;
 pub mod backoff;
+pub mod budget;
 pub mod continuity;
 pub mod flow;
 pub mod id;
+pub mod insight;
 pub mod journal;
 pub mod log;
 pub mod memory;
@@ -34,8 +36,8 @@ pub use attachment::AttachmentId;
 pub use backoff::Backoff;
 pub use flow::Flow;
 pub use id::{
-    CommentId, ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId,
-    PlanId, RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
+    CommentId, ComparisonId, ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId,
+    NotificationId, PlanId, RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use log::{FollowedKind, Impossible, LogEntry, Record};
 pub use outcome::Outcome;

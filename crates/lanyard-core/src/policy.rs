@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::BudgetRules;
 use crate::task::health::HealthRules;
 use crate::task::schedule::FamilyRules;
 
@@ -170,4 +171,5 @@ pub struct Rules {
     pub writer: WriterRules,
     pub families: FamilyRules,
     pub health: HealthRules,
+    pub budgets: BudgetRules,
 }

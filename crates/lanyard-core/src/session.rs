@@ -5,6 +5,7 @@ mod apply_control;
 mod apply_inbox;
 mod apply_run;
 mod attention;
+mod bounds;
 mod calls;
 mod carrier;
 mod choice;
@@ -23,6 +24,7 @@ mod halt;
 mod inbox;
 mod intercept;
 mod intervention;
+mod lack;
 mod limit;
 mod message;
 mod observe;
@@ -72,6 +74,7 @@ mod testing;
 
 pub use apply::{ApplyError, replay};
 pub use attention::{Attention, Pending};
+pub use bounds::{BoundHolder, BoundedResource, BoundsMode, HeldBound, ResourceBounds, bound_met_in_words};
 pub use calls::{
     Call, CallerProof, Channel, Compliance, Directive, IN_FLIGHT_AFTER_MS, Lead, Passage, Returned, Told,
     spawns_subagents,
@@ -93,10 +96,14 @@ pub use family::{Lineage, LinkEvents, NewSession, NewWorktree, create, fork, inh
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use governance::{FirstTool, Governance, GovernanceView, Language};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
-pub use halt::{held, starts_run, starts_work};
+pub use halt::{held, queues_turn, starts_run, starts_turn, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{DEADLINE_PASSED, call_begins, call_ends, call_passed, next_due};
 pub use intervention::{Intervention, may_converse};
+pub use lack::{
+    AgentAbility, AgentLack, AgentTraits, SubagentTraits, lack_of, lacks, lacks_of_agent,
+    lacks_of_capabilities, unstoppable,
+};
 pub use limit::{
     AskReason, Limit, LimitHold, LimitKind, LimitRules, LimitSeen, LimitWait, TurnLeg, Waited, hold,
 };
@@ -120,12 +127,10 @@ pub use review::{
     ReviewEvent, SENT_MAX, SPAN_LINES_MAX, VIEWED_MAX, ViewedFile, locate,
 };
 pub use run::{
-    AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run, RunEnd, RunEvent,
-    RunPhase, RunReady,
+    ActivityMark, AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run,
+    RunEnd, RunEvent, RunPhase, RunReady, TerminalActivity,
 };
-pub use sandbox::{
-    AllowedHost, Containment, HeldBound, NetworkReach, SandboxLevel, SandboxMechanism, SandboxRule,
-};
+pub use sandbox::{AllowedHost, Containment, NetworkReach, SandboxLevel, SandboxMechanism, SandboxRule};
 pub use signal::Signal;
 pub use stall::{Stall, StallKind};
 pub use state::{InterruptCause, Lifecycle, State, StateName, Status};

@@ -4,10 +4,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use lanyard_base::live_config::LiveConfig;
+use lanyard_core::budget::BudgetLine;
 use lanyard_core::notification::NewNotification;
 use lanyard_core::redact::Redactor;
-use lanyard_core::{Outcome, SessionId};
+use lanyard_core::{Actor, Outcome, SessionId};
 
+use crate::budgets::BudgetTeller;
 use crate::notifications::NotificationHandle;
 use lanyard_agents::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure, LiveText};
 use lanyard_engine::engine::{Ask, AskError, Engine, Key, Request};
@@ -18,6 +21,8 @@ pub(crate) struct EngineOfAgents {
     pub(crate) engine: Engine,
     pub(crate) hub: Arc<Hub>,
     pub(crate) notifications: NotificationHandle,
+    pub(crate) live: LiveConfig,
+    pub(crate) budgets: Arc<BudgetTeller>,
 }
 
 impl AgentEngine for EngineOfAgents {
@@ -30,6 +35,27 @@ impl AgentEngine for EngineOfAgents {
 
     fn is_halted(&self) -> bool {
         self.engine.halting.is_on()
+    }
+
+    fn budget_spent(&self, session: SessionId) -> BoxFuture<'_, Option<BudgetLine>> {
+        Box::pin(async move {
+            let rules = self.live.rules().budgets;
+            if !rules.limits_sessions() {
+                return None;
+            }
+            let ask = Ask::Measure { session };
+            let request = Request { ask, actor: Actor::system("agents"), cause: None, keys: Vec::new() };
+            // Without an answer the next report asks again.
+            let status = *self.engine.ask(request).await.ok()?.budget?;
+            let spent = status.lines.iter().find(|line| line.is_spent()).copied();
+            let forced = status.forced;
+            let (teller, percent) = (self.budgets.clone(), rules.warn_percent);
+            let told = tokio::task::spawn_blocking(move || teller.tell(&status, percent)).await;
+            if !matches!(told, Ok(Ok(()))) {
+                tracing::warn!(%session, "people could not be told of a budget");
+            }
+            spent.filter(|_| !forced)
+        })
     }
 
     fn answer_is_due(&self, session: SessionId) -> bool {

@@ -4,9 +4,11 @@ mod agents;
 mod attach;
 mod attachments;
 mod audit;
+mod branches;
 mod bulk;
 mod calls;
 mod choices;
+mod comparisons;
 mod context;
 mod diff;
 mod directory;
@@ -14,9 +16,12 @@ mod flows;
 mod front;
 mod gates;
 mod guard;
+mod health;
 mod histories;
 mod ids;
+mod insight;
 mod journal;
+mod lacks;
 mod mailbox;
 mod mcp;
 mod memory;
@@ -36,6 +41,7 @@ mod right;
 mod routes;
 mod search;
 mod sessions;
+mod shares;
 mod sign_in;
 mod snapshots;
 mod stops;
@@ -59,6 +65,7 @@ use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
 use crate::auth::TokenBook;
+use crate::budgets::BudgetTeller;
 use crate::dashboard::Dashboard;
 use crate::families::Families;
 use crate::flow::FlowHandle;
@@ -83,6 +90,8 @@ use lanyard_gateway::mcp::RelayContext;
 pub use attach::OwnRouter;
 #[cfg(test)]
 pub(crate) use attachments::AttachmentRefusal;
+#[cfg(test)]
+pub(crate) use branches::BranchRefusal;
 pub use front::Front;
 pub use mutations::{Recorded, Underway};
 pub use openapi::document;
@@ -130,6 +139,8 @@ pub struct App {
     /// What is counted of continuity.
     pub continuity: Arc<ContinuityCounter>,
     pub notifications: NotificationHandle,
+    /// What people are told of budgets.
+    pub(crate) budgets: Arc<BudgetTeller>,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<TokenBook>,

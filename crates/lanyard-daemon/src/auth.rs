@@ -2,6 +2,7 @@
 
 pub(crate) mod cookie;
 mod links;
+mod notes;
 mod slots;
 
 use parking_lot::RwLock;
@@ -11,7 +12,8 @@ use std::collections::{HashMap, HashSet};
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lanyard_core::{Actor, ActorKind, RunId, SessionId, TaskId, TokenId, refusals};
+use lanyard_api::types::ClientKind;
+use lanyard_core::{Actor, ActorKind, RunId, SessionId, TaskId, Timestamp, TokenId, refusals};
 use lanyard_store::StoredToken;
 use tokio::sync::watch;
 
@@ -19,6 +21,8 @@ use crate::refusal::refuses;
 use lanyard_engine::live_runs::{LiveRuns, RunProof};
 
 use links::Links;
+use notes::TokenNotes;
+pub(crate) use notes::{TokenNote, client_of, device_of, forget, keep_up, read_all, write};
 use slots::Slots;
 pub(crate) use slots::StreamSlot;
 
@@ -26,6 +30,8 @@ pub(crate) use slots::StreamSlot;
 const SESSION_PREFIX: &str = "lys_";
 /// What the token of a task's run begins with.
 const RUN_PREFIX: &str = "lyr_";
+/// What a token that is listed begins with.
+pub(crate) const TOKEN_PREFIX: &str = "lyd_";
 /// What the code of a sign-in link begins with.
 const LINK_PREFIX: &str = "lyl_";
 /// What a token that is offered as a subprotocol begins with.
@@ -39,7 +45,7 @@ const NONCE_CHARS: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub actor: Actor,
-    /// The one session an agent may act as.
+    /// The one session an agent may act as, or that the reader of a share link may look at, with those below it.
     pub session: Option<SessionId>,
     /// The id of its token, where it is one that can be revoked.
     pub token: Option<TokenId>,
@@ -47,11 +53,29 @@ pub struct Caller {
     pub run: Option<RunId>,
     /// That run is over: the caller may hear the refusal of its stop, and nothing else.
     pub spent: bool,
+    /// The end of a share link.
+    pub expires_at: Option<Timestamp>,
 }
 
 impl Caller {
+    /// Without any right but its actor's.
+    fn nobody() -> Self {
+        let actor = Actor { kind: ActorKind::Observer, name: String::new() };
+        Self { actor, session: None, token: None, run: None, spent: false, expires_at: None }
+    }
+
     pub(crate) fn proof(&self) -> RunProof {
         RunProof { run: self.run, spent: self.spent }
+    }
+
+    /// Whether it came by a share link: it may look at one family of sessions.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.actor.kind == ActorKind::Observer && self.session.is_some()
+    }
+
+    /// Whether its time is over. A share link whose end is not known has ended.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        self.is_shared() && self.expires_at.is_none_or(|end| end <= now)
     }
 }
 
@@ -60,7 +84,9 @@ impl Caller {
 pub enum Access {
     /// Everyone may look; an agent only at its own session, and at those whose agents work in its process.
     Look,
-    /// Everyone but agents may look.
+    /// As `Look`; also the reader of a share link, at the link's session and those below it.
+    Shared,
+    /// Everyone but agents and readers of share links may look.
     LookAll,
     /// Operators, and the agent whose session it is.
     Own,
@@ -91,6 +117,12 @@ refusals! {
         RunEnded => "run_ended", Unauthorized
             ("the run this token was made for has ended")
             ("an agent's token ends with its run; the next run of the session gets its own");
+        /// The link's time is over, or its end cannot be read.
+        LinkEnded => "share_link_ended", Unauthorized
+            ("this share link has ended") ("ask for a new one; an operator makes it with `lanyard share new`");
+        NotShared => "not_shared", Forbidden
+            ("a share link shows one session and those below it, and nothing else")
+            ("ask an operator for a browser of your own: `lanyard open --observer`");
         Role => "role_forbidden", Forbidden ("the token's role does not allow this") ("use an operator's token");
         OtherSession => "not_your_session", Forbidden
             ("an agent's token can act only as its own session") ("name the session the token was made for");
@@ -109,6 +141,8 @@ pub struct TokenBook {
     pub(crate) links: Links,
     /// Which runs are alive, and the bell for every right that ends.
     pub(crate) live: LiveRuns,
+    /// Ends, devices and last uses.
+    pub(crate) notes: TokenNotes,
     slots: Slots,
 }
 
@@ -116,10 +150,9 @@ impl TokenBook {
     /// The operator's token from the data folder, and those made since.
     #[must_use]
     pub fn new(operator: &str, stored: &[StoredToken], live: LiveRuns) -> Self {
-        let local =
-            Caller { actor: Actor::operator("local"), session: None, token: None, run: None, spent: false };
+        let local = Caller { actor: Actor::operator("local"), ..Caller::nobody() };
         let mut callers = HashMap::from([(hash(operator), local)]);
-        callers.extend(stored.iter().map(entry));
+        callers.extend(stored.iter().map(|token| entry(token, None)));
         let ids = RwLock::new(stored.iter().map(|token| token.id).collect());
         Self {
             callers: RwLock::new(callers),
@@ -127,6 +160,7 @@ impl TokenBook {
             root: hash(operator),
             links: Links::default(),
             live,
+            notes: TokenNotes::default(),
             slots: Slots::default(),
         }
     }
@@ -137,16 +171,31 @@ impl TokenBook {
         Self { slots: Slots::new(max), ..self }
     }
 
-    pub fn add(&self, token: &StoredToken) {
-        let (hash, entry) = entry(token);
+    /// Accepts a token from here on.
+    pub(crate) fn add(&self, token: &StoredToken, note: TokenNote) {
+        let (hash, entry) = entry(token, note.expires_at);
+        self.notes.set(token.id, note);
         self.ids.write().insert(token.id);
         self.callers.write().insert(hash, entry);
+    }
+
+    /// What is known of a token beside its rights.
+    pub(crate) fn note(&self, id: TokenId) -> TokenNote {
+        self.notes.of(id)
+    }
+
+    /// Marks a request with a token.
+    pub(crate) fn used(&self, caller: &Caller, kind: ClientKind, now: Timestamp) {
+        if let Some(token) = caller.token {
+            self.notes.used(token, kind, now);
+        }
     }
 
     pub fn revoke(&self, id: TokenId) {
         let mut callers = self.callers.write();
         callers.retain(|_, caller| caller.token != Some(id));
         drop(callers);
+        self.notes.remove(id);
         self.ids.write().remove(&id);
         self.live.ring();
     }
@@ -219,7 +268,7 @@ impl TokenBook {
         let session = SessionId::from_u128(id(&of[..16])?);
         let run = RunId::from_u128(id(&of[16..])?);
         let actor = Actor { kind: ActorKind::Agent, name: session.to_string() };
-        Ok(Caller { actor, session: Some(session), token: None, run: Some(run), spent: false })
+        Ok(Caller { actor, session: Some(session), run: Some(run), ..Caller::nobody() })
     }
 
     /// The token of one run of a task, which tells it from every other run. Nothing is stored for it either.
@@ -275,9 +324,9 @@ impl TokenBook {
     }
 }
 
-fn entry(token: &StoredToken) -> ([u8; 32], Caller) {
+fn entry(token: &StoredToken, expires_at: Option<Timestamp>) -> ([u8; 32], Caller) {
     let (actor, session) = (token.actor.clone(), token.session);
-    let caller = Caller { actor, session, token: Some(token.id), run: None, spent: false };
+    let caller = Caller { actor, session, token: Some(token.id), expires_at, ..Caller::nobody() };
     (token.hash, caller)
 }
 
@@ -304,7 +353,7 @@ fn random() -> std::io::Result<[u8; 32]> {
 
 /// A token made of random bytes, recognisable as Lanyard's.
 fn secret(bytes: &[u8; 32]) -> String {
-    format!("lyd_{}", URL_SAFE_NO_PAD.encode(bytes))
+    format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// What a request shows for itself.
@@ -356,18 +405,33 @@ fn offered(headers: &HeaderMap) -> Option<&str> {
 pub(crate) fn permit(caller: &Caller, access: Access, target: Option<SessionId>) -> Result<(), Denied> {
     match caller.actor.kind {
         ActorKind::Operator => Ok(()),
+        ActorKind::Observer if caller.session.is_some() => match access {
+            Access::Known | Access::Anyone => Ok(()),
+            Access::Shared if target.is_some() && caller.session == target => Ok(()),
+            // It may be one below.
+            Access::Shared if target.is_some() => Err(Denied::OtherSession),
+            Access::Shared
+            | Access::Look
+            | Access::LookAll
+            | Access::Own
+            | Access::Call
+            | Access::Message
+            | Access::Operate => Err(Denied::NotShared),
+        },
         ActorKind::Observer => match access {
-            Access::Look | Access::LookAll | Access::Known | Access::Anyone => Ok(()),
+            Access::Look | Access::Shared | Access::LookAll | Access::Known | Access::Anyone => Ok(()),
             Access::Own | Access::Call | Access::Message | Access::Operate => Err(Denied::Role),
         },
         ActorKind::Agent => match access {
             Access::Known | Access::Anyone => Ok(()),
-            Access::Look | Access::Own | Access::Call | Access::Message
+            Access::Look | Access::Shared | Access::Own | Access::Call | Access::Message
                 if target.is_some() && caller.session == target =>
             {
                 Ok(())
             }
-            Access::Look | Access::Own | Access::Call | Access::Message => Err(Denied::OtherSession),
+            Access::Look | Access::Shared | Access::Own | Access::Call | Access::Message => {
+                Err(Denied::OtherSession)
+            }
             Access::LookAll | Access::Operate => Err(Denied::Role),
         },
         // No token is ever given the system's role.

@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use crate::agent_engine::EngineOfAgents;
 use crate::api::{App, Front, Underway};
 use crate::auth::{self, TokenBook};
+use crate::budgets::{BudgetTeller, BudgetWatch};
 use crate::dashboard::Dashboard;
 use crate::families;
 use crate::flow;
@@ -40,7 +41,7 @@ use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 use crate::trees::OwnTrees;
-use contexts::{Common, Contexts};
+use contexts::Common;
 use lanyard_agents::agents::addresses::Addresses;
 use lanyard_agents::agents::engine::AgentEngine;
 use lanyard_agents::agents::roster::Roster;
@@ -139,7 +140,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let notifications = notifications((&engine, &store, &clock), config, &continuity)?;
     let (runs, (checkpoints, attachments)) = (Runs::new(home.runs(), program), beside(&home)?);
     let tokens = tokens(&operator, &store, &engine, config)?;
-    let asked = engine_of_agents(&engine, &hub, &notifications);
+    let (asked, budgets) = engine_of_agents(&engine, &hub, (&notifications, &store, &live));
     let addresses = addresses(&home, address, &tokens, &options.config);
     let (gateway, runs_wanted) = (Gateway::open(config, &home.dir).await, wanted::wanted(&*store)?);
     let parts = (asked.clone(), store.clone(), clock.clone(), runs.clone());
@@ -154,8 +155,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
 
     let common = Common::new(&engine, &store, &hub, &clock, &live, &roster, &tokens);
     let kept = (&trees, &checkpoints, &attachments, &notifications);
-    let Contexts { memories, mcp, tools: own_tools, storage } =
-        common.contexts(memory, (gateway, config.gateway.record), &families, kept);
+    let contexts = common.contexts(memory, (gateway, config.gateway.record), &families, kept);
     let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, (&home, &trees), &hub)?;
     let app = Arc::new(App {
         reloader: reloader(&options, &live, (&hub, &notifications, &clock)),
@@ -173,14 +173,15 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         glances: Arc::default(),
         router: Mutex::default(),
         hub,
-        memories,
-        mcp,
-        tools: own_tools,
-        storage,
+        memories: contexts.memories,
+        mcp: contexts.mcp,
+        tools: contexts.tools,
+        storage: contexts.storage,
         clock,
         config: live,
         continuity,
         notifications,
+        budgets,
         telemetry: options.telemetry,
         tokens,
         dashboard: Dashboard::from_env(),
@@ -260,8 +261,13 @@ fn tokens(
     engine: &Engine,
     config: &Config,
 ) -> Result<Arc<TokenBook>, BootError> {
-    let tokens = TokenBook::new(operator, &store.tokens()?, engine.live.clone());
-    Ok(Arc::new(tokens.with_operator_streams(config.daemon.operator_streams)))
+    let (stored, mut notes) = (store.tokens()?, auth::read_all(&**store)?);
+    let tokens = TokenBook::new(operator, &[], engine.live.clone())
+        .with_operator_streams(config.daemon.operator_streams);
+    for token in &stored {
+        tokens.add(token, notes.remove(&token.id).unwrap_or_default());
+    }
+    Ok(Arc::new(tokens))
 }
 
 /// Where readers are fed, and secrets taken out of what they get.
@@ -391,10 +397,13 @@ fn addresses(home: &Home, address: SocketAddr, tokens: &Arc<TokenBook>, config: 
 fn engine_of_agents(
     engine: &Engine,
     hub: &Arc<Hub>,
-    notifications: &NotificationHandle,
-) -> Arc<dyn AgentEngine> {
+    (notifications, store, live): (&NotificationHandle, &Arc<dyn Store>, &LiveConfig),
+) -> (Arc<dyn AgentEngine>, Arc<BudgetTeller>) {
+    let budgets = Arc::new(BudgetTeller::new(notifications.clone(), store.clone()));
     let (engine, hub, notifications) = (engine.clone(), hub.clone(), notifications.clone());
-    Arc::new(EngineOfAgents { engine, hub, notifications })
+    let asked =
+        Arc::new(EngineOfAgents { engine, hub, notifications, live: live.clone(), budgets: budgets.clone() });
+    (asked, budgets)
 }
 
 fn running(home: &Home, address: SocketAddr, clock: &Clock) -> Running {
@@ -423,6 +432,8 @@ struct AtWork {
     purging: JoinHandle<()>,
     /// Keeps the index of texts up with the log.
     indexing: JoinHandle<()>,
+    /// Ends share links and writes down when tokens were used.
+    noting: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -446,6 +457,7 @@ impl AtWork {
             keeping: tokio::spawn(Keeper::new(app.memories.clone()).run()),
             purging: tokio::spawn(Purger::new(app.storage.clone()).run()),
             indexing: tokio::spawn(indexer::keep_up(app.store.clone(), app.clock.clone())),
+            noting: tokio::spawn(auth::keep_up(app.tokens.clone(), app.store.clone(), app.clock.clone())),
         }
     }
 
@@ -471,6 +483,8 @@ impl AtWork {
         let _ = self.purging.await;
         self.indexing.abort();
         let _ = self.indexing.await;
+        self.noting.abort();
+        let _ = self.noting.await;
         app.mcp.gateway.close().await;
     }
 }
@@ -484,6 +498,14 @@ fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
         app.config.clone(),
     )));
     tasks.push(tokio::spawn(Upkeep { notifications, continuity }.run()));
+    let watch = BudgetWatch {
+        teller: app.budgets.clone(),
+        store: app.store.clone(),
+        engine: app.engine.clone(),
+        live: app.config.clone(),
+        clock: app.clock.clone(),
+    };
+    tasks.push(tokio::spawn(watch.run()));
     tasks.push(tokio::spawn(intercept::tell_of_calls(app.engine.clone(), app.config.clone())));
     tasks.push(tokio::spawn(app.reloader.clone().watch()));
     tasks.extend(app.telemetry.clone().map(|telemetry| tokio::spawn(telemetry.run())));

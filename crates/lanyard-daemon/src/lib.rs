@@ -6,6 +6,7 @@ pub mod api;
 mod approvals;
 pub mod auth;
 mod boot;
+mod budgets;
 pub mod dashboard;
 mod families;
 mod flow;

@@ -83,30 +83,37 @@ impl Problem {
         Self::new(
             StatusCode::CONFLICT,
             "rollback_running",
-            "the session's workspace is being taken back to a checkpoint",
+            "the session's workspace is being changed: taken back to a checkpoint, merged or removed",
             "repeat it in a moment",
         )
     }
 }
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let body = types::Problem {
+impl Problem {
+    /// As clients read it.
+    pub(crate) fn told(self) -> types::Problem {
+        types::Problem {
             kind: "about:blank".to_owned(),
             status: self.status.as_u16(),
             code: self.code.to_owned(),
             title: self.title,
             advice: self.advice,
-        };
-        let json = serde_json::to_vec(&body).unwrap_or_default();
-        let mut response = (self.status, json).into_response();
-        response.extensions_mut().insert(Refused(self.code));
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let (status, code) = (self.status, self.code);
+        let json = serde_json::to_vec(&self.told()).unwrap_or_default();
+        let mut response = (status, json).into_response();
+        response.extensions_mut().insert(Refused(code));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if self.status == StatusCode::UNAUTHORIZED {
+        if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+        if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response

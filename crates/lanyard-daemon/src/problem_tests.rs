@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use expect_test::expect_file;
+use lanyard_core::budget::{BudgetLine, BudgetScope, Dollars};
 use lanyard_core::flow::plan::PlanFault;
 use lanyard_core::flow::{Choice, FlowRefusal, FlowState};
 use lanyard_core::journal::Damage;
@@ -16,14 +17,15 @@ use lanyard_core::session::{Refusal, StateName, TurnStatus};
 use lanyard_core::task::markdown::Fault;
 use lanyard_core::task::{TaskRefusal, TaskState};
 use lanyard_core::{
-    AttachmentId, CommentId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId,
-    TaskId, Timestamp, TurnId,
+    AttachmentId, CommentId, ComparisonId, ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId,
+    SessionId, TaskId, Timestamp, TurnId,
 };
 use lanyard_git::worktree::WorktreeError;
 use lanyard_store::{AttachmentError, CursorError, StoreError};
 
 use super::*;
 use crate::api::AttachmentRefusal;
+use crate::api::BranchRefusal;
 use crate::api::TerminalRefusal;
 use crate::auth::Denied;
 use crate::families::FamilyError;
@@ -109,6 +111,7 @@ fn the_page_of_refusals() {
     notifications(&mut page);
     checkpoints(&mut page);
     reviews(&mut page);
+    branches(&mut page);
     histories(&mut page);
     searches(&mut page);
     attachments(&mut page);
@@ -215,6 +218,7 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
         Refusal::SandboxHost { host: "a b".into() },
+        Refusal::BoundTooSmall { setting: "memory_mib", min: 16 },
         Refusal::WindowSize { cols: 0, rows: 24 },
         Refusal::TerminalCommand,
         Refusal::TerminalTurns,
@@ -226,6 +230,12 @@ fn session_refusals() -> Vec<Refusal> {
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
+        Refusal::BudgetSpent(BudgetLine {
+            scope: BudgetScope::Day,
+            limit: Dollars::from_micros(5_000_000),
+            spent: Dollars::from_micros(5_120_000),
+        }),
+        Refusal::ForceForbidden,
         Refusal::RootOnly { level: 2, root: session(1) },
     ]
 }
@@ -533,9 +543,34 @@ fn reviews(page: &mut Page) {
     }
 }
 
+fn branches(page: &mut Page) {
+    page.section("Branches of sessions and comparisons");
+    let (session, comparison) = (SessionId::from_u128(1), ComparisonId::from_u128(1));
+    for refusal in [
+        BranchRefusal::NoWorktree { session },
+        BranchRefusal::Discarded { session, branch: "lanyard/fix".to_owned() },
+        BranchRefusal::Uncommitted { session, files: vec!["src/login.rs".to_owned()] },
+        BranchRefusal::Running { session },
+        BranchRefusal::ComparisonUnknown { comparison: comparison.to_string() },
+        BranchRefusal::ComparedCount { count: 1 },
+        BranchRefusal::NotCompared { session, comparison },
+        BranchRefusal::KeptOther { kept: session },
+    ] {
+        page.problem(refusal);
+    }
+}
+
 fn requests(page: &mut Page) {
     page.section("Tokens, paths, cursors and the journal");
-    for denied in [Denied::NoToken, Denied::BadToken, Denied::RunEnded, Denied::Role, Denied::OtherSession] {
+    for denied in [
+        Denied::NoToken,
+        Denied::BadToken,
+        Denied::RunEnded,
+        Denied::LinkEnded,
+        Denied::Role,
+        Denied::NotShared,
+        Denied::OtherSession,
+    ] {
         page.problem(denied);
     }
     page.problem(CursorError::Unreadable);

@@ -13,6 +13,9 @@ use lanyard_core::continuity::{
 use lanyard_core::{Actor, ActorKind, Timestamp};
 use lanyard_store::{AppendError, Durability, StoreError, Tallies};
 
+/// How long counts are kept by the minute, for charts: a week.
+pub const HISTORY_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+
 /// What has been counted, and what of it is not on disk yet.
 #[derive(Debug)]
 pub struct ContinuityCounter {
@@ -70,7 +73,7 @@ impl ContinuityCounter {
     pub fn flush(&self, store: &dyn Tallies, now: Timestamp) -> Result<(), AppendError> {
         let (unwritten, first) = {
             let mut held = self.lock();
-            let window_ms = self.rules.window_ms;
+            let window_ms = self.rules.window_ms.max(HISTORY_MS);
             held.window.forget_before(now, window_ms);
             let first = (slot_of(now) + 1).saturating_sub(window_ms.div_ceil(SLOT_MS)).max(1);
             let due = first > held.forgotten;
@@ -113,6 +116,12 @@ impl ContinuityCounter {
     pub fn sums(&self, now: Timestamp) -> (Tally, Tally) {
         let held = self.lock();
         (*held.window.totals(), held.window.sum(now, self.rules.window_ms))
+    }
+
+    /// What was counted in the steps of a time.
+    #[must_use]
+    pub fn series(&self, from: Timestamp, to: Timestamp, step_ms: u64) -> Vec<(Timestamp, Tally)> {
+        self.lock().window.series(from, to, step_ms)
     }
 
     /// The alerts that hold now, and those that were notified.
@@ -208,13 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn minutes_outside_the_window_go_and_totals_stay() {
+    fn minutes_that_are_too_old_go_and_totals_stay() {
         let folder = tempfile::tempdir().unwrap();
         let store = journal(folder.path());
         let counts = ContinuityCounter::open(ContinuityRules::default(), &store).unwrap();
         counts.count(Counter::AttachSucceeded, NOW);
         counts.flush(&store, NOW).unwrap();
-        counts.flush(&store, NOW.plus_millis(2 * 3_600_000)).unwrap();
+        counts.flush(&store, NOW.plus_millis(HISTORY_MS + 3_600_000)).unwrap();
         assert_eq!(store.tallies().unwrap(), [(0, Counter::AttachSucceeded, 1)]);
     }
 }

@@ -16,6 +16,7 @@ mod import;
 mod records;
 mod residents;
 mod sharing;
+mod spending;
 mod turn_span;
 mod turns;
 mod worker;
@@ -48,6 +49,7 @@ use lanyard_base::live_config::LiveConfig;
 
 use behind::Behind;
 pub use halting::{Halted, Halting};
+pub use spending::{BudgetStatus, day_zone};
 pub use turn_span::TurnSpan;
 pub use turns::Sending;
 pub use worker::incarnation;
@@ -162,6 +164,10 @@ pub enum Ask {
         call: Box<Call>,
         returned: Returned,
     },
+    /// The budgets of a session, in [`Reply::budget`].
+    Measure {
+        session: SessionId,
+    },
     /// Nothing may have happened for a while: look, and answer in `seq` after how many milliseconds to look again.
     Nudge {
         session: SessionId,
@@ -218,11 +224,21 @@ pub struct Reply {
     pub lead: Lead,
     /// What became of a message that was not sent before.
     pub sent: Option<TurnResult>,
+    /// The session's budgets.
+    pub budget: Option<Box<BudgetStatus>>,
 }
 
 impl From<Outcome> for Reply {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, repeated: false, passage: None, uncertain: false, lead: Lead::default(), sent: None }
+        Self {
+            outcome,
+            repeated: false,
+            passage: None,
+            uncertain: false,
+            lead: Lead::default(),
+            sent: None,
+            budget: None,
+        }
     }
 }
 

@@ -110,7 +110,7 @@ impl Gateway {
         let (marker, book) = (self.marker.clone(), self.book.clone());
         let tidied = tokio::task::spawn_blocking(move || {
             book.sweep();
-            end_and_wait(&marker, None, None, LEFT_GRACE)
+            end_and_wait(&marker, None, None, None, LEFT_GRACE)
         });
         match tidied.await {
             Ok(Ok((ended, _))) if !ended.is_empty() => {

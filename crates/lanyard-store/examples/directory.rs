@@ -189,6 +189,7 @@ fn born(number: usize, batch: &mut Batch) -> Session {
             by: None,
             memory: None,
             choice: lanyard_core::session::AgentChoice::default(),
+            forced: false,
         };
         let (envelope, second) = entry(id, 2, started.into());
         session.apply(&envelope).unwrap();

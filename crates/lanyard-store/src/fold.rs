@@ -1,5 +1,8 @@
 //! Folding the log of a session that may be damaged: as far as it can be read, and never in silence. No database here.
 
+use std::collections::BTreeMap;
+
+use lanyard_core::insight::{InsightCounts, InsightKey, Quarter, step};
 use lanyard_core::journal::Damage;
 use lanyard_core::session::Envelope;
 use lanyard_core::{Session, SessionId};
@@ -11,12 +14,17 @@ pub(crate) struct Fold {
     id: SessionId,
     pub(crate) session: Option<Session>,
     pub(crate) damage: Vec<Damage>,
+    /// What the log counts for.
+    pub(crate) sums: InsightSums,
 }
+
+/// What a session's log counts for, by quarter and key.
+pub(crate) type InsightSums = BTreeMap<(Quarter, InsightKey), InsightCounts>;
 
 impl Fold {
     /// From the first event on, or from a record that is as of some event.
     pub(crate) fn new(id: SessionId, record: Option<Session>) -> Self {
-        Self { id, session: record, damage: Vec::new() }
+        Self { id, session: record, damage: Vec::new(), sums: InsightSums::default() }
     }
 
     /// The next event of the log. One that cannot be read or does not fit is left out, and the fold goes on after it.
@@ -40,6 +48,7 @@ impl Fold {
             }
             return;
         };
+        let step = step(Some(session), envelope);
         // A failed apply leaves the session part-changed. Of a transcript event that is a counter at most; the others
         // are worth a clone.
         let before = envelope.event.is_structural().then(|| session.clone());
@@ -48,6 +57,8 @@ impl Fold {
                 *session = before;
             }
             self.leave_out(seq, format!("the event does not fit: {error}"));
+        } else if let Some(step) = step {
+            self.sums.entry((step.quarter, step.key)).or_default().add(&step.counts);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use lanyard_core::continuity::Tally;
+use lanyard_core::insight::InsightStep;
 use lanyard_core::journal::{Damage, Report, Row};
 use lanyard_core::naming::IdPart;
 use lanyard_core::session::{Lineage, OperatorState, StateName, TurnRow, TurnStep};
@@ -224,6 +225,8 @@ pub struct Batch {
     pub turns: Vec<TurnStep>,
     /// The counters that the entries increment, and the time: exact, because they are written with the entries.
     pub tally: Option<(Timestamp, Tally)>,
+    /// What the entries add to the sums of cost, tokens, turns and approvals.
+    pub insight: Vec<InsightStep>,
     /// The records that change with the entries.
     pub records: RecordBatch,
 }

@@ -11,6 +11,7 @@ mod changes;
 mod error;
 mod flows;
 mod fold;
+mod insights;
 mod journal;
 mod memories;
 mod notifications;
@@ -32,6 +33,7 @@ pub use changes::{
 };
 pub use error::{AppendError, Loss, OpenError, StoreError};
 pub use flows::{FlowBatch, FlowFilter, Flows};
+pub use insights::Insights;
 pub use journal::{
     Batch, Directory, Durability, EventEntry, EventPage, FIND_MAX, Found, Journal, KeptOutcome, KeyHash,
     Lineages, Loaded, Paper, PaperKey, Papers, Put, StoredEvent, StoredToken, Tokens, TurnPage, Turns,

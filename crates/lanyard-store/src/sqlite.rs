@@ -13,6 +13,7 @@ mod check;
 mod checkpoint;
 mod families;
 mod heads;
+mod insight;
 mod list;
 mod logs;
 mod memories;

@@ -3,6 +3,7 @@
 use crate::backups::Backups;
 use crate::changes::RecordChanges;
 use crate::flows::Flows;
+use crate::insights::Insights;
 use crate::journal::{Directory, Journal, Lineages, Papers, Tokens, Turns, Upkeep};
 use crate::memories::{Memories, MemoryUpkeep};
 use crate::notifications::{Notifications, Tallies};
@@ -24,6 +25,7 @@ pub trait Store:
     + Memories
     + MemoryUpkeep
     + Tallies
+    + Insights
     + Notifications
     + Purges
     + Backups
@@ -45,6 +47,7 @@ impl<T> Store for T where
         + Memories
         + MemoryUpkeep
         + Tallies
+        + Insights
         + Notifications
         + Purges
         + Backups

@@ -29,6 +29,7 @@ pub(crate) const HOST: DaemonHost = DaemonHost {
     serve,
     openapi,
     sandbox,
+    bounds: lanyard_agents::runs::bounds::bounds_here,
     begin_journal,
     back_up,
     verify_backup,

@@ -4,7 +4,7 @@ mod host;
 
 use std::process::ExitCode;
 
-use lanyard_agents::runs::pty_helper;
+use lanyard_agents::runs::{bound_helper, pty_helper};
 
 /// A tool call through the gateway allocates some hundred times, on threads that hand memory to each other.
 #[global_allocator]
@@ -26,9 +26,13 @@ fn main() -> ExitCode {
     }
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(first), Some(order), Some(program)) = (arguments.next(), arguments.next(), arguments.next())
-        && first == "inside"
     {
-        return lanyard_agents::sandbox::inside::main(&order, &program, arguments);
+        if first == "inside" {
+            return lanyard_agents::sandbox::inside::main(&order, &program, arguments);
+        }
+        if first == bound_helper::HELPER {
+            return bound_helper::main(&order, &program, arguments);
+        }
     }
     lanyard_cli::main(&host::HOST)
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 
 import * as vscode from 'vscode'
 
-import type { AgentList, CancelReceipt, IdChain, Notification, Outcome, SessionDetail, SignInLink, Stopping, TaskView } from './api/schema.gen'
+import type { AgentAbility, AgentList, CancelReceipt, IdChain, Notification, Outcome, SessionDetail, SignInLink, Stopping, TaskView } from './api/schema.gen'
 import type { Connection } from './client/connection'
 import { DaemonError, told } from './client/errors'
 import { removable, type Review } from './review/comments'
@@ -89,6 +89,7 @@ export class Commands {
     if (selection === null) throw new Error('Select some lines first.')
     const session = await this.#pickSession('Continue a session with the selection')
     if (session === null) return
+    await this.#able(session, 'prompt')
     const request = await vscode.window.showInputBox({ title: 'Message to the agent', prompt: `With ${selection.path}:${selection.first}-${selection.last}`, ignoreFocusOut: true })
     if (request === undefined || request.trim() === '') return
     await this.parts.connection.http.post(`/sessions/${session}/turns`, { prompt: selectionTurn(request, selection), client_turn_id: randomUUID(), delivery: 'queue' })
@@ -140,6 +141,7 @@ export class Commands {
   async stop(of?: Member): Promise<void> {
     const session = await this.#session(of)
     if (session === null) return
+    await this.#able(session, 'stop')
     const { connection, store } = this.parts
     const row = store.rows.get(session)
     const level = row?.pending.stop_level ?? 0
@@ -222,6 +224,13 @@ export class Commands {
     } finally {
       this.parts.store.refresh()
     }
+  }
+
+  /** Says the daemon's reason where the session's agent cannot be asked for this. */
+  async #able(session: string, what: AgentAbility): Promise<void> {
+    const { lacks } = await this.parts.connection.http.get<SessionDetail>(`/sessions/${session}`)
+    const lack = lacks?.find((one) => one.what === what)
+    if (lack !== undefined) throw new Error(`${lack.why}; ${lack.instead}`)
   }
 
   async #session(of: unknown): Promise<string | null> {

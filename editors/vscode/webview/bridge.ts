@@ -33,7 +33,8 @@ async function bridgedFetch(input: RequestInfo | URL, options: RequestInit = {})
       fail(new DOMException('aborted', 'AbortError'))
     })
   })
-  tell({ type: 'request', ref, method: options.method ?? 'GET', path: pathOf(input), headers: Object.fromEntries(new Headers(options.headers)), body: typeof options.body === 'string' ? options.body : null })
+  const body = options.body instanceof Blob ? new Uint8Array(await options.body.arrayBuffer()) : typeof options.body === 'string' ? options.body : null
+  if (answers.has(ref)) tell({ type: 'request', ref, method: options.method ?? 'GET', path: pathOf(input), headers: Object.fromEntries(new Headers(options.headers)), body })
   return answer
 }
 
@@ -79,7 +80,7 @@ class BridgedSocket {
 /** Puts the bridge in place; `shown` gets what the tab is to show. */
 export function install(shown: (message: Extract<ToPage, { type: 'show' }>) => void): void {
   globalThis.fetch = bridgedFetch
-  network.uploads = false
+  network.direct = false
   globalThis.WebSocket = BridgedSocket as unknown as typeof WebSocket
   addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
     switch (data.type) {
@@ -87,7 +88,7 @@ export function install(shown: (message: Extract<ToPage, { type: 'show' }>) => v
         shown(data)
         break
       case 'answer':
-        answers.get(data.ref)?.done(new Response(data.status === 204 ? null : data.body, { status: data.status, headers: { 'content-type': data.kind } }))
+        answers.get(data.ref)?.done(new Response(data.status === 204 ? null : typeof data.body === 'string' ? data.body : new Uint8Array(data.body), { status: data.status, headers: { 'content-type': data.kind } }))
         answers.delete(data.ref)
         break
       case 'failed':

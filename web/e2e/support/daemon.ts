@@ -104,9 +104,14 @@ export class Daemon {
     return this.json<{ url: string }>('open', '--print', ...(observer ? ['--observer'] : [])).url
   }
 
+  /** The operator's token. */
+  token(): string {
+    return readFileSync(join(this.home, 'token'), 'utf8').trim()
+  }
+
   /** A request to the API as the operator. */
   async api<T>(method: string, route: string, body?: unknown): Promise<T> {
-    const token = readFileSync(join(this.home, 'token'), 'utf8').trim()
+    const token = this.token()
     const response = await fetch(`http://${this.address}/api/v1${route}`, {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

@@ -14,6 +14,7 @@ const PATTERNS: readonly [string, string][] = [
   ['/compare/:a/:b', 'compare'],
   ['/compare/:a/:b/:c', 'compare'],
   ['/compare/:a/:b/:c/:d', 'compare'],
+  ['/comparisons/:id', 'compare'],
   ['/inbox', 'inbox'],
   ['/gates', 'gates'],
   ['/plans', 'plans'],
@@ -21,7 +22,8 @@ const PATTERNS: readonly [string, string][] = [
   ['/flows', 'flows'],
   ['/flows/:id', 'flow'],
   ['/memory', 'memory'],
-  ['/continuity', 'continuity'],
+  ['/insight', 'insight'],
+  ['/health', 'health'],
   ['/notifications', 'notifications'],
   ['/audit', 'audit'],
   ['/agents', 'agents'],
@@ -54,6 +56,9 @@ function decode(part: string): string {
   }
 }
 
+/** Addresses that pages once had, so that a bookmark goes on working. */
+const MOVED: Record<string, string> = { '/continuity': '/health' }
+
 class Router {
   path = $state(typeof location === 'undefined' ? '/' : location.pathname)
   search = $state(typeof location === 'undefined' ? '' : location.search)
@@ -61,6 +66,8 @@ class Router {
   query: URLSearchParams = $derived(new URLSearchParams(this.search))
 
   start(): () => void {
+    const moved = MOVED[location.pathname]
+    if (moved !== undefined) this.go(moved + location.search, true)
     const read = (): void => {
       this.path = location.pathname
       this.search = location.search

@@ -1,22 +1,37 @@
-//! The browser tests: a real Chromium, the real dashboard, the real daemon.
+//! The browser tests: a real Chromium and a real Firefox, the real dashboard, the real daemon.
 
 use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::programs;
 use crate::{artifact, editor, process, up, web};
 
-/// What the browser is called, by who packages it.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// A browser that tests run in: the variable that names one, its names by who packages it, and Debian's package.
+struct Wanted {
+    variable: &'static str,
+    names: &'static [&'static str],
+    package: &'static str,
+}
+
+const CHROMIUM: Wanted = Wanted {
+    variable: "CHROMIUM",
+    names: &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
+    package: "chromium",
+};
+const FIREFOX: Wanted =
+    Wanted { variable: "FIREFOX", names: &["firefox-esr", "firefox"], package: "firefox-esr" };
 
 /// The command that runs them, with everything it needs built and installed.
 pub(super) fn command() -> Result<Command> {
     web::install()?;
-    with_all(web::npx(["playwright", "test", "--retries=0"]), binary)
+    let firefox = FIREFOX.find()?;
+    let mut command = with_all(web::npx(["playwright", "test", "--retries=0"]), binary)?;
+    command.env(FIREFOX.variable, firefox);
+    Ok(command)
 }
 
 /// The command that tries the VS Code extension in code-server, which is installed when it is missing.
@@ -34,10 +49,13 @@ pub(crate) fn bench() -> Result<Command> {
 }
 
 fn with_all(mut command: Command, binary: impl FnOnce() -> Result<PathBuf>) -> Result<Command> {
-    let chromium = chromium()?;
+    let chromium = CHROMIUM.find()?;
     // Always: what lies there may be of another day.
     web::build()?;
-    command.env("CHROMIUM", chromium).env("LANYARD_BIN", binary()?).env("LANYARD_DASHBOARD_DIR", web::dist());
+    command
+        .env(CHROMIUM.variable, chromium)
+        .env("LANYARD_BIN", binary()?)
+        .env("LANYARD_DASHBOARD_DIR", web::dist());
     Ok(command)
 }
 
@@ -48,24 +66,26 @@ fn binary() -> Result<PathBuf> {
     artifact::program("lanyard", &messages).context("cargo built no program called `lanyard`")
 }
 
-/// The browser there is, or else the one the system's packages have.
-fn chromium() -> Result<PathBuf> {
-    if let Some(named) = env::var_os("CHROMIUM").filter(|named| !named.is_empty()) {
-        return Ok(named.into());
+impl Wanted {
+    /// The browser there is, or else the one the system's packages have.
+    fn find(&self) -> Result<PathBuf> {
+        if let Some(named) = env::var_os(self.variable).filter(|named| !named.is_empty()) {
+            return Ok(named.into());
+        }
+        let look = || env::var_os("PATH").and_then(|path| self.on_path(&path));
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        programs::install(&[self.package])?;
+        let Self { variable, package, .. } = self;
+        look().with_context(|| {
+            format!("no {package} is on PATH; install it, or name a browser with {variable}=/path")
+        })
     }
-    let look = || env::var_os("PATH").and_then(|path| on_path(&path));
-    if let Some(found) = look() {
-        return Ok(found);
-    }
-    programs::install(&["chromium"])?;
-    match look() {
-        Some(found) => Ok(found),
-        None => bail!("no Chromium is on PATH; install `chromium`, or name a browser with CHROMIUM=/path"),
-    }
-}
 
-fn on_path(path: &OsStr) -> Option<PathBuf> {
-    NAMES.iter().find_map(|name| programs::find(name, path))
+    fn on_path(&self, path: &OsStr) -> Option<PathBuf> {
+        self.names.iter().find_map(|name| programs::find(name, path))
+    }
 }
 
 #[cfg(test)]
@@ -77,10 +97,10 @@ mod tests {
         let folder = env::temp_dir().join(format!("xtask-browser-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("google-chrome"), "").unwrap();
-        assert_eq!(on_path(folder.as_os_str()), Some(folder.join("google-chrome")));
+        assert_eq!(CHROMIUM.on_path(folder.as_os_str()), Some(folder.join("google-chrome")));
         std::fs::write(folder.join("chromium"), "").unwrap();
-        assert_eq!(on_path(folder.as_os_str()), Some(folder.join("chromium")));
+        assert_eq!(CHROMIUM.on_path(folder.as_os_str()), Some(folder.join("chromium")));
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(on_path(folder.as_os_str()), None);
+        assert_eq!(CHROMIUM.on_path(folder.as_os_str()), None);
     }
 }

@@ -189,9 +189,7 @@ impl Acp {
         let told = usage.into_iter().find(|usage| usage.is_object());
         let input = told.and_then(|usage| number(usage, ["inputTokens", "input_tokens"]));
         let output = told.and_then(|usage| number(usage, ["outputTokens", "output_tokens"]));
-        // A sum that went back has begun anew.
-        let cost = self.cost.checked_sub(self.cost_told).unwrap_or(self.cost);
-        self.cost_told = self.cost;
+        let cost = self.cost_to_tell();
         if input.is_some() || output.is_some() || self.context.is_some() {
             let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
             let signal = Signal::UsageReported {
@@ -202,6 +200,20 @@ impl Acp {
             };
             out.push(Action::Saw { native: None, signal });
         }
+    }
+
+    /// What the conversation has cost since the last report. A sum that went back has begun anew.
+    fn cost_to_tell(&mut self) -> u64 {
+        let cost = self.cost.checked_sub(self.cost_told).unwrap_or(self.cost);
+        self.cost_told = self.cost;
+        cost
+    }
+
+    /// The cost since the last report, while a turn goes on.
+    pub(super) fn paid(&mut self) -> Option<Signal> {
+        let (cost_micros, context_tokens) = (self.cost_to_tell(), self.context);
+        let signal = Signal::UsageReported { input_tokens: 0, output_tokens: 0, context_tokens, cost_micros };
+        (cost_micros > 0).then_some(signal)
     }
 
     fn prompt_over(&mut self, id: &str, end: TurnEnd, out: &mut Actions) {

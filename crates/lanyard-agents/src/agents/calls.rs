@@ -19,6 +19,7 @@ use tokio::time::Duration;
 use crate::agents::driver::{Call, CallError};
 use crate::agents::runner::spec;
 use crate::agents::shared::Shared;
+use crate::runs::bounds::RunLimits;
 use crate::sandbox::Enclosure;
 use terminals::Terminals;
 
@@ -40,6 +41,8 @@ pub(super) struct Stand {
     pub(super) clear_env: bool,
     /// The sandbox of the run, in which its commands run too.
     pub(super) enclosure: Option<Enclosure>,
+    /// The bounds of the run, which hold for its commands too.
+    pub(super) bounds: Option<RunLimits>,
 }
 
 impl Stand {
@@ -54,7 +57,8 @@ impl Stand {
         let spec = spec(settings, workspace, session, None).map(|spec| spec.env);
         let mut env = spec.unwrap_or_default();
         env.extend(shared.addresses.environment(session, run));
-        Self { workspace: workspace.to_owned(), run, env, clear_env: settings.clear_env, enclosure: None }
+        let (workspace, clear_env) = (workspace.to_owned(), settings.clear_env);
+        Self { workspace, run, env, clear_env, enclosure: None, bounds: None }
     }
 }
 
@@ -174,7 +178,7 @@ mod tests {
     fn calls(workspace: &Path) -> Calls {
         let run = RunId::from_u128(1);
         let (workspace, env) = (workspace.to_owned(), BTreeMap::new());
-        Calls::new(Stand { workspace, run, env, clear_env: false, enclosure: None })
+        Calls::new(Stand { workspace, run, env, clear_env: false, enclosure: None, bounds: None })
     }
 
     fn create(command: &str) -> Call {

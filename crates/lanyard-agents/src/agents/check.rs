@@ -85,10 +85,14 @@ impl Roster {
         add_conversation(&mut spec, settings, &setting, NO_SERVERS);
         let (rule, own, held) = (settings.sandbox_rule(), self.own_files.clone(), settings.clone());
         let place = folder.to_owned();
-        let made = tokio::task::spawn_blocking(move || confine::make(&rule, &held, &place, &own, None));
+        let name_of_run = run.to_string();
+        let made = tokio::task::spawn_blocking(move || {
+            confine::make(&rule, &held, &place, (&own, None), &name_of_run)
+        });
         let confined = made.await.map_err(|error| ("defect".to_owned(), error.to_string()))??;
         let door = self.runs.door(&run.to_string());
-        spec.sandbox = confined.map(|held| held.enclosure.of_run(door, None));
+        spec.sandbox = confined.enclosure.map(|held| held.of_run(door, None));
+        spec.bounds = confined.bounds;
         let about = json!({ "check": name });
         let link = self.runs.start(&run.to_string(), &about, &spec).await;
         let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;

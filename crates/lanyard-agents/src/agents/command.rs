@@ -210,14 +210,6 @@ impl Driver for CommandDriver {
         self.cancelled |= native.is_none();
     }
 
-    fn hook_of_subagents(&self) -> Option<&'static str> {
-        match &self.form {
-            Form::Text => None,
-            Form::Claude(_) => Some("claude"),
-            Form::Codex(_) => Some("codex"),
-        }
-    }
-
     fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions) {
         if matches!(self.form, Form::Claude(_)) {
             out.push(asks::answer(question, answer));

@@ -1,13 +1,17 @@
-//! Which sandbox a run gets: what the session, its agent and the sessions above ask for, on this machine.
+//! Which sandbox and which bounds a run gets: what the session, its agent and the sessions above ask for, on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_api::agents::settings::AgentSettings;
-use lanyard_core::Session;
-use lanyard_core::session::{Containment, NetworkReach, SandboxMechanism, SandboxRule};
+use lanyard_core::session::{
+    BoundsMode, Containment, HeldBound, NetworkReach, ResourceBounds, SandboxMechanism, SandboxRule,
+};
+use lanyard_core::{RunId, Session};
 
 use super::shared::Shared;
+use crate::runs::bounds::{self, BoundMeans, BoundPlan, ProcessLimits, RunLimits};
+use crate::runs::cgroup::{self, GroupController};
 use crate::sandbox::{self, Enclosure, OwnFiles, SandboxAsk};
 
 /// Sessions above that are looked at. Families are not that deep.
@@ -16,15 +20,26 @@ const ABOVE_MAX: usize = 32;
 pub(super) const UNAVAILABLE: &str = "sandbox_unavailable";
 /// The code of a sandbox that cannot be made for this workspace or these settings.
 pub(super) const IMPOSSIBLE: &str = "sandbox_impossible";
+/// The code of bounds that this machine cannot hold.
+pub(super) const UNBOUNDED: &str = "bounds_unavailable";
 /// Why an abstract socket can be reached.
 const ABSTRACT: &str = "abstract Unix sockets of this machine can be reached, because the network is shared";
 
-/// The sandbox of a run before it is started.
+/// What is around a run before it is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Confined {
-    pub(super) containment: Containment,
+    /// For the record; nothing where nothing was asked for.
+    pub(super) containment: Option<Containment>,
     /// Without the folder and the relay of the run, which are not there yet.
-    pub(super) enclosure: Enclosure,
+    pub(super) enclosure: Option<Enclosure>,
+    pub(super) bounds: Option<RunLimits>,
+}
+
+impl Confined {
+    /// The control group that was made for the run.
+    pub(super) fn group_of(made: &Result<Self, (String, String)>) -> Option<PathBuf> {
+        made.as_ref().ok()?.bounds.as_ref()?.group.clone()
+    }
 }
 
 /// What a family asks of a session's sandbox.
@@ -35,23 +50,24 @@ struct WantedSandbox {
     within: Option<PathBuf>,
 }
 
-/// Decides on the sandbox of a session's next run: nothing where none is asked for.
+/// Decides on the sandbox and the bounds of a session's next run.
 pub(super) async fn of_session(
     shared: &Arc<Shared>,
     session: &Session,
     settings: &AgentSettings,
     workspace: &Path,
-) -> Result<Option<Confined>, (String, String)> {
+    run: RunId,
+) -> Result<Confined, (String, String)> {
     let wanted = wanted(shared, session, settings).await;
     let mut own = OwnFiles::clone(&shared.addresses.own_files);
     let (settings, workspace) = (settings.clone(), workspace.to_owned());
     let (attachments, session) = (shared.attachments.clone(), session.id);
     let made = tokio::task::spawn_blocking(move || {
         // Copies of what is attached to later messages appear in the same folder.
-        if !wanted.rule.is_open() {
+        if wanted.rule.encloses() {
             own.shown.extend(attachments.shown(session).ok());
         }
-        make(&wanted.rule, &settings, &workspace, &own, wanted.within.as_deref())
+        make(&wanted.rule, &settings, &workspace, (&own, wanted.within.as_deref()), &run.to_string())
     });
     made.await.map_err(|error| ("defect".to_owned(), error.to_string()))?
 }
@@ -65,7 +81,7 @@ async fn wanted(shared: &Shared, session: &Session, settings: &AgentSettings) ->
         let Some(parent) = shared.session(id).await else { break };
         let agent = parent.hands.agent.as_deref().and_then(|agent| shared.settings.agent(agent));
         let rule = agent.map(|agent| agent.sandbox_rule()).unwrap_or_default().and(&parent.policy.sandbox);
-        if !rule.is_open() && wanted.within.is_none() {
+        if rule.encloses() && wanted.within.is_none() {
             wanted.within = parent.workspace.as_ref().map(PathBuf::from);
         }
         wanted.rule = wanted.rule.and(&rule);
@@ -74,18 +90,34 @@ async fn wanted(shared: &Shared, session: &Session, settings: &AgentSettings) ->
     wanted
 }
 
-/// Makes a sandbox that follows `rule`, or says why there is none. Blocks.
+/// Makes what `rule` asks for, or says why it cannot be made: the sandbox, and a control group with bounds. Blocks.
 pub(super) fn make(
     rule: &SandboxRule,
     settings: &AgentSettings,
     workspace: &Path,
-    own: &OwnFiles,
-    within: Option<&Path>,
-) -> Result<Option<Confined>, (String, String)> {
-    if rule.is_open() {
-        return Ok(None);
-    }
-    let SandboxRule { level, network } = rule.clone();
+    (own, within): (&OwnFiles, Option<&Path>),
+    run: &str,
+) -> Result<Confined, (String, String)> {
+    let mut weaker = Vec::new();
+    let enclosure = match rule.encloses() {
+        true => Some(enclose(rule, settings, workspace, (own, within), &mut weaker)?),
+        false => None,
+    };
+    let (bounds, held) = bound(&rule.bounds, enclosure.is_some(), run, &mut weaker)?;
+    let (level, network) = (rule.level, rule.network.clone());
+    let mechanism = enclosure.as_ref().map(|_| SandboxMechanism::Bubblewrap);
+    let containment = Containment { level, mechanism, network, bounds: held, weaker };
+    Ok(Confined { containment: Some(containment).filter(|_| !rule.is_open()), enclosure, bounds })
+}
+
+fn enclose(
+    rule: &SandboxRule,
+    settings: &AgentSettings,
+    workspace: &Path,
+    (own, within): (&OwnFiles, Option<&Path>),
+    weaker: &mut Vec<String>,
+) -> Result<Enclosure, (String, String)> {
+    let SandboxRule { level, network, .. } = rule.clone();
     let bwrap = sandbox::machine().bubblewrap.map_err(|why| (UNAVAILABLE.to_owned(), why))?;
     let ask = SandboxAsk {
         level,
@@ -99,23 +131,58 @@ pub(super) fn make(
     let impossible = |error: sandbox::SandboxPlanError| (IMPOSSIBLE.to_owned(), error.to_string());
     let around = sandbox::look_around(&ask).map_err(impossible)?;
     let rules = sandbox::rules(&around.facts).map_err(impossible)?;
-    let mut weaker = around.weaker;
+    weaker.extend(around.weaker);
     if network == NetworkReach::All {
         weaker.push(ABSTRACT.to_owned());
     }
-    let mechanism = SandboxMechanism::Bubblewrap;
-    let enclosure = Enclosure {
+    Ok(Enclosure {
         level,
-        mechanism,
+        mechanism: SandboxMechanism::Bubblewrap,
         bwrap,
         rules,
         links: around.links,
-        network: network.clone(),
+        network,
         helper: crate::agents::program(),
         door: PathBuf::new(),
         relay: None,
         unset: sandbox::unset(),
+    })
+}
+
+/// The bounds of a run, and its control group where one can be made: also without bounds, since a stop finds in it what
+/// hides everywhere else.
+fn bound(
+    asked: &ResourceBounds,
+    sandboxed: bool,
+    run: &str,
+    weaker: &mut Vec<String>,
+) -> Result<(Option<RunLimits>, Vec<HeldBound>), (String, String)> {
+    let root = rustix::process::geteuid().is_root();
+    let means = |controllers: &[GroupController], lacking: &str| BoundMeans {
+        controllers: controllers.to_vec(),
+        lacking: lacking.to_owned(),
+        sandboxed,
+        root,
     };
-    let containment = Containment { level, mechanism: Some(mechanism), network, bounds: Vec::new(), weaker };
-    Ok(Some(Confined { containment, enclosure }))
+    let grouped = cgroup::delegated().map_err(str::to_owned).and_then(|delegated| {
+        let plan = bounds::plan(asked, &means(&delegated.controllers, bounds::NO_CONTROLLERS));
+        let made = delegated.make(run, &plan.files);
+        made.map(|group| (plan, Some(group))).map_err(|error| {
+            tracing::warn!(run, %error, "the run has no cgroup of its own");
+            format!("the cgroup of the run could not be made: {error}")
+        })
+    });
+    let (plan, group) = grouped.unwrap_or_else(|lacking| (bounds::plan(asked, &means(&[], &lacking)), None));
+    let BoundPlan { held, limits, missing, weaker: less, .. } = plan;
+    if asked.mode == BoundsMode::Required && !missing.is_empty() {
+        if let Some(group) = &group {
+            cgroup::remove(group);
+        }
+        return Err((UNBOUNDED.to_owned(), missing.join("; ")));
+    }
+    weaker.extend(less);
+    weaker.extend(missing.into_iter().map(|what| format!("not bounded: {what}")));
+    let needed = group.is_some() || limits != ProcessLimits::default();
+    let limits = RunLimits { group, each: limits, helper: crate::agents::program() };
+    Ok((Some(limits).filter(|_| needed), held))
 }

@@ -62,11 +62,6 @@ pub(crate) trait Driver: Send + Sync {
     /// Asks the agent to end the turn. It answers with [`Action::Finished`], late or never.
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions);
 
-    /// The harness whose hook alone reaches a subagent, where [`Driver::cancel`] can do nothing for one.
-    fn hook_of_subagents(&self) -> Option<&'static str> {
-        None
-    }
-
     /// Answers a question the agent asked with [`Action::Asked`].
     fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions);
 
@@ -169,11 +164,18 @@ pub(crate) fn error_seen(text: String) -> Signal {
     Signal::ErrorSeen { hash: content_hash(text.as_bytes()), text: Some(text) }
 }
 
+/// The most that a conversation can cost, in dollars. What is more is a mistake of the agent.
+const CONVERSATION_MAX: f64 = 100_000.0;
+
+/// Whether an agent's number of dollars can be what a conversation cost. NaN and what is below zero cannot.
+pub(crate) fn is_amount(dollars: f64) -> bool {
+    (0.0..=CONVERSATION_MAX).contains(&dollars)
+}
+
 /// Dollars as millionths of one; nothing for what is no amount.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an amount is within bounds")]
 pub(crate) fn micros(dollars: f64) -> u64 {
-    let micros = (dollars * 1_000_000.0).round();
-    if micros.is_finite() { micros.clamp(0.0, 1e15) as u64 } else { 0 }
+    if is_amount(dollars) { (dollars * 1_000_000.0).round() as u64 } else { 0 }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use lanyard_core::budget::BudgetLine;
 use lanyard_core::notification::NewNotification;
 use lanyard_core::redact::Redactor;
 use lanyard_core::session::{Command, NewSession, Signal};
@@ -62,6 +63,10 @@ pub trait AgentEngine: Send + Sync {
 
     /// Whether all work is halted, so that no agent may be started.
     fn is_halted(&self) -> bool;
+
+    /// The spent budget of the session, of its family or of the day by which its turn is to end, and nothing while there is
+    /// something left. People are told of budgets that come near their limit.
+    fn budget_spent(&self, session: SessionId) -> BoxFuture<'_, Option<BudgetLine>>;
 
     /// Whether a call of the session is being carried out whose answer can carry words to the agent.
     fn answer_is_due(&self, session: SessionId) -> bool;

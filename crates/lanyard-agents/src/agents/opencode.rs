@@ -20,6 +20,7 @@ use super::driver::{
 };
 use super::given::{GivenPart, GivenPrompt};
 use super::limits;
+use options::command_in;
 
 /// Key and id of the order that opens the conversation.
 const OPEN: &str = "open";
@@ -153,6 +154,10 @@ impl Driver for OpenCode {
             json!({"op": "prompt", "turn": turn, "session": native, "text": text, "files": files});
         if native.is_none() {
             self.name_choice(&mut order, out);
+            if let Some((name, arguments)) = command_in(&self.tuned.offer, text) {
+                order["command"] = name.into();
+                order["text"] = arguments.into();
+            }
         }
         out.push(orders::send(&format!("prompt:{turn}"), &order));
     }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::agents::again::auto_resume;
 use crate::agents::desk::Desk;
 use crate::agents::runner::{About, ORDERS_MAX, Runner, how_of, process_of};
+use crate::runs::cgroup;
 use crate::runs::{Adopted, Exit, How, KnownRun, Link, Runs};
 use lanyard_base::failpoint;
 
@@ -39,6 +40,7 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
             }
         }
     }
+    sweep_groups(&desk.shared.runs);
     // The subagents of those that live go on with them.
     let mirrored = desk.shared.mirrored();
     for session in &mirrored {
@@ -46,6 +48,13 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
     }
     adopted.extend(mirrored);
     adopted
+}
+
+/// Removes the control groups of runs that are no more. Those of runs without a folder were made just before a crash.
+fn sweep_groups(runs: &Runs) {
+    if let (Ok(delegated), Ok(known)) = (cgroup::delegated(), runs.list()) {
+        delegated.sweep(&known.into_iter().map(|known| known.run).collect::<Vec<_>>());
+    }
 }
 
 /// What became of a run. One without a supervisor has been swept, so that nothing of it lives.

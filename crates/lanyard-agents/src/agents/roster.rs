@@ -194,6 +194,12 @@ impl Roster {
         listed
     }
 
+    /// What came of an agent's last check since this daemon started.
+    #[must_use]
+    pub fn checked(&self, name: &str) -> Option<CheckOutcome> {
+        self.checked.lock().get(name).cloned()
+    }
+
     pub(super) fn remember(&self, name: &str, checked: &CheckOutcome) {
         self.checked.lock().insert(name.to_owned(), checked.clone());
     }

@@ -3,6 +3,7 @@
 
 mod act;
 mod adopt;
+mod bounds;
 mod budget;
 mod choosing;
 mod clear;
@@ -112,6 +113,8 @@ pub(super) struct Runner {
     odd: u32,
     /// The MCP servers that the agent was told of, by their names in addresses.
     offered: Vec<String>,
+    /// What the end of the agent has to do with a bound, in words.
+    bound_behind: String,
     idle_since: Instant,
     /// The turn whose prompt the driver holds back, and the session that its words were made from.
     undelivered: Option<(TurnId, Option<Box<Session>>)>,
@@ -119,6 +122,8 @@ pub(super) struct Runner {
     chosen_for_turn: bool,
     /// The turn wrote more than it may: what follows is counted and dropped.
     flood: Option<u64>,
+    /// A cost was reported that no wider budget was compared with.
+    unmeasured: bool,
 }
 
 /// What is left to do after a run.
@@ -142,6 +147,8 @@ struct Turn {
     warned: bool,
     tool_calls: u64,
     tokens: u64,
+    /// Reported cost, in millionths of a dollar, that of its subagents included.
+    cost: u64,
     /// Where in the output it began.
     from: u64,
     cancel: Option<Cancel>,
@@ -186,6 +193,7 @@ impl Runner {
             self.stem_flood().await;
             if self.ended_turn.is_some() {
                 self.tell_missing_tools().await;
+                self.tell_bounds_met().await;
                 self.snapshot_end().await;
                 self.rest().await;
                 continue;

@@ -230,6 +230,7 @@ mod tests {
             by,
             memory: None,
             choice: lanyard_core::session::AgentChoice::default(),
+            forced: false,
         })
     }
 

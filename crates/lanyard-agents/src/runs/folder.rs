@@ -35,6 +35,9 @@ pub(crate) struct RunFile {
     pub(crate) about: serde_json::Value,
     /// The boot it was started in: after another one nothing of it can live.
     pub(crate) boot: String,
+    /// The control group of its processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<PathBuf>,
 }
 
 /// `shim.json`. Who creates it owns the run: a shim that comes after a sweep finds the place taken and goes.
@@ -99,6 +102,11 @@ impl Folder {
 
     pub(crate) fn about(&self) -> io::Result<Option<RunFile>> {
         read(&self.file("run.json"))
+    }
+
+    /// The control group of the run's processes.
+    pub(crate) fn group(&self) -> Option<PathBuf> {
+        self.about().ok().flatten().and_then(|file| file.group)
     }
 
     /// The turn the agent was given last.

@@ -10,11 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::cgroup;
 use super::folder::{Folder, KnownRun, ShimFile, TurnFile};
 use super::process::{EndedWork, ProcessEnd, Work, boot_id, end_and_wait, end_work, now_ticks};
 use super::record::{Exit, How};
 use super::relay::read_contacts;
 use crate::sandbox::DOOR;
+use lanyard_core::session::BoundedResource;
 
 pub use connection::{Link, LinkError, Sent};
 pub use output::Output;
@@ -112,9 +114,9 @@ impl Runs {
         let swept = ShimFile { shim: None, agent: None };
         let _: bool = folder.claim(&swept)?;
         let ShimFile { shim, agent } = folder.shim().ok().flatten().unwrap_or(swept);
-        let name = run.to_owned();
+        let (name, group) = (run.to_owned(), folder.group());
         tokio::task::spawn_blocking(move || {
-            let (ended, ended_more) = end_and_wait(&name, shim.as_ref(), agent.as_ref(), grace)?;
+            let (ended, ended_more) = end_and_wait(&name, shim.as_ref(), agent.as_ref(), group, grace)?;
             // The shim may have had the last word after all, while it was being swept.
             if !matches!(folder.exit(), Ok(Some(_))) {
                 let exit = Exit { ended: ended.clone(), ended_more, ..Exit::lost(folder.spooled()) };
@@ -145,8 +147,8 @@ impl Runs {
     pub async fn end_work(&self, run: &str, work: Work, grace: Duration) -> io::Result<EndedWork> {
         let folder = self.existing(run)?;
         let ShimFile { shim, agent } = folder.shim()?.unwrap_or(ShimFile { shim: None, agent: None });
-        let name = run.to_owned();
-        let ending = move || end_work(&name, shim.as_ref(), agent.as_ref(), &work, grace);
+        let (name, group) = (run.to_owned(), folder.group());
+        let ending = move || end_work(&name, shim.as_ref(), agent.as_ref(), (&work, group), grace);
         tokio::task::spawn_blocking(ending).await.map_err(io::Error::other)?
     }
 
@@ -210,7 +212,17 @@ impl Runs {
         if shim.is_some_and(|shim| shim.is_alive()) && !matches!(folder.exit(), Ok(Some(_))) {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("{run} is still running")));
         }
+        if let Some(group) = folder.group() {
+            cgroup::remove(&group);
+        }
         std::fs::remove_dir_all(&folder.path)
+    }
+
+    /// How often a run has met its bounds, for those that it met.
+    #[must_use]
+    pub fn bounds_met(&self, run: &str) -> Vec<(BoundedResource, u64)> {
+        let group = self.existing(run).ok().and_then(|folder| folder.group());
+        group.map(|group| cgroup::bounds_met(&group)).unwrap_or_default()
     }
 
     fn existing(&self, run: &str) -> io::Result<Folder> {

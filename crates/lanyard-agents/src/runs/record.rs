@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use lanyard_core::session::WindowSize;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::RunLimits;
 use super::process::ProcessEnd;
 use crate::sandbox::Enclosure;
 
@@ -32,6 +33,9 @@ pub struct Spec {
     pub limits: SpoolLimits,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Enclosure>,
+    /// The bounds of its processes, and the group that they are in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<RunLimits>,
     /// Run it on a terminal of its own instead of pipes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalSpec>,
@@ -65,6 +69,7 @@ impl fmt::Debug for Spec {
             .field("grace_ms", &self.grace_ms)
             .field("limits", &self.limits)
             .field("sandbox", &self.sandbox)
+            .field("bounds", &self.bounds)
             .field("terminal", &self.terminal)
             .finish()
     }

@@ -28,6 +28,7 @@ use lanyard_core::session::NetworkReach;
 use rustix::process::Signal;
 use signal_hook::consts::signal;
 
+use super::bounds::within;
 use super::folder::{Folder, ShimFile, is_disk_full};
 use super::process::{Identity, adopt_orphans, look, send};
 use super::record::Spec;
@@ -190,14 +191,10 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path, terminal: Option<&mut PtyMaster>) -
     if spec.argv.is_empty() {
         return Err(NotBorn { what: Failed::Program, text: "no program is named".to_owned() });
     }
-    let enclosed = match &spec.sandbox {
-        Some(sandbox) => {
-            check_program(spec)?;
-            Some(sandbox.around(&spec.argv, cwd, Parent::TakesItAlong))
-        }
-        None => None,
-    };
-    let argv = enclosed.as_ref().unwrap_or(&spec.argv);
+    if spec.sandbox.is_some() || spec.bounds.is_some() {
+        check_program(spec)?;
+    }
+    let argv = within((spec.sandbox.as_ref(), spec.bounds.as_ref()), &spec.argv, cwd, Parent::TakesItAlong);
     let Some((program, arguments)) = argv.split_first() else {
         return Err(NotBorn { what: Failed::Program, text: "no program is named".to_owned() });
     };

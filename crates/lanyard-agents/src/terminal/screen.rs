@@ -19,6 +19,7 @@ use crate::runs::ScreenFile;
 const RING_BYTES: usize = 256 * 1024;
 /// Bytes a watcher gets at once.
 const PIECE_BYTES_MAX: usize = 64 * 1024;
+const BELL: u8 = 0x07;
 /// Lines above the screen that are kept.
 const SCROLLBACK_LINES: usize = 1_000;
 /// Makes any terminal an empty one with nothing set: colours, regions, modes of keys, mouse and paste, the main screen.
@@ -44,6 +45,8 @@ struct ScreenState {
     ring_from: u64,
     /// Counts what cannot be followed by bytes: sizes, and screens that were given up.
     epoch: u64,
+    /// The bell rang, or a notification was sent, since that was asked last.
+    rang: bool,
     over: bool,
 }
 
@@ -101,6 +104,7 @@ impl TerminalScreen {
             ring: VecDeque::new(),
             ring_from: 0,
             epoch: 0,
+            rang: false,
             over: false,
         };
         if let Some(kept) = kept {
@@ -132,6 +136,16 @@ impl TerminalScreen {
         let answers = self.state.lock().feed(bytes);
         self.changed();
         answers
+    }
+
+    /// Whether the program rang or sent a notification since this was asked last.
+    pub(crate) fn take_rang(&self) -> bool {
+        std::mem::take(&mut self.state.lock().rang)
+    }
+
+    /// Whether the screen is shown somewhere.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.changes.receiver_count() > 0
     }
 
     pub(crate) fn resize(&self, size: WindowSize) {
@@ -240,7 +254,11 @@ impl ScreenState {
         let mut answers = Vec::new();
         let from = self.at;
         sieve.feed(bytes, &mut |passed, to| match passed {
-            Sifted::Bytes(bytes) => self.show(bytes),
+            Sifted::Bytes(bytes) => {
+                self.rang |= bytes == [BELL];
+                self.show(bytes);
+            }
+            Sifted::Notice => self.rang = true,
             Sifted::Title(title) => {
                 self.show(titled(&title).as_bytes());
                 self.title = title;

@@ -39,6 +39,8 @@ pub(crate) enum Sifted<'a> {
     Bytes(&'a [u8]),
     Title(String),
     Query(TerminalQuery),
+    /// The program wants to be looked at: a notification. The bell is among the bytes.
+    Notice,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -262,14 +264,23 @@ fn plain_text(bytes: &[u8]) -> usize {
     text.find(controls).unwrap_or(text.len())
 }
 
-/// The only strings that pass: the title, once it is plain text.
+/// The only strings that pass: the title, once it is plain text. Notifications are noted and taken out.
 fn title(text: &[u8], see: &mut impl FnMut(Sifted<'_>)) {
+    if is_notice(text) {
+        return see(Sifted::Notice);
+    }
     let Some(text) = [b"0;", b"2;"].iter().find_map(|kind| text.strip_prefix(kind.as_slice())) else {
         return;
     };
     let text = String::from_utf8_lossy(text);
     let plain: String = text.chars().filter(|one| !one.is_control()).take(TITLE_CHARS_MAX).collect();
     see(Sifted::Title(plain));
+}
+
+/// Notifications as terminals know them: `9;` (but not `9;4`, which is progress), `777;notify` and `99;`.
+fn is_notice(text: &[u8]) -> bool {
+    let progress = text == b"9;4" || text.starts_with(b"9;4;");
+    !progress && [&b"9;"[..], b"777;notify", b"99;"].iter().any(|kind| text.starts_with(kind))
 }
 
 fn control_sequence(whole: &[u8], see: &mut impl FnMut(Sifted<'_>)) {
@@ -335,6 +346,7 @@ mod tests {
             sieve.feed(piece, &mut |passed, _| match passed {
                 Sifted::Bytes(bytes) => seen.extend_from_slice(bytes),
                 Sifted::Title(title) => seen.extend_from_slice(format!("[{title}]").as_bytes()),
+                Sifted::Notice => seen.extend_from_slice(b"[notice]"),
                 Sifted::Query(query) => seen.extend_from_slice(format!("[{query:?}]").as_bytes()),
             });
         }
@@ -361,7 +373,6 @@ mod tests {
             "\x1b]10;?\x07",
             "\x1b]11;rgb:00/00/00\x07",
             "\x1b]8;;http://x\x07",
-            "\x1b]9;notify\x07",
             "\x1b]1337;File=inline=1:AAAA\x07",
             "\x1b]4;1;?\x07",
             "\x1b[21t",
@@ -398,6 +409,19 @@ mod tests {
         assert_eq!(sift(&[b"\x1b[?2026$p"]), "[Mode(2026)]");
         assert_eq!(sift(&["\x1b]0;a\tb\u{9b}c\x07\x1b]2;d\x1b\\".as_bytes()]), "[abc][d]");
         assert_eq!(sift(&[b"\x1b[?25;9001;1049h"]), "\x1b[?25;1049h");
+    }
+
+    #[test]
+    fn notifications_are_noted_and_taken_out_and_progress_is_none() {
+        for (sent, seen) in [
+            (&b"a\x1b]9;notify\x07b"[..], "a[notice]b"),
+            (b"\x1b]777;notify;title;body\x1b\\", "[notice]"),
+            (b"\x1b]99;i=1;hello\x1b\\", "[notice]"),
+            (b"a\x1b]9;4;1;50\x07b\x1b]9;4\x07", "ab"),
+            (b"\x1b]9\x07\x1b]777;precmd\x07", ""),
+        ] {
+            assert_eq!(sift(&[sent]), seen);
+        }
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use lanyard_core::budget::Dollars;
 use lanyard_core::session::{
-    AgentChoice, AgentOffer, ChoiceKind, LimitRules, NetworkReach, OfferMenu, ResumeWay, SandboxLevel,
-    SandboxRule,
+    AgentChoice, AgentOffer, ChoiceKind, LimitRules, NetworkReach, OfferMenu, ResourceBounds, ResumeWay,
+    SandboxLevel, SandboxRule,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,9 @@ pub struct AgentSettings {
     /// Folders of the sandbox besides those of the workspace and the agent's own state.
     #[serde(default, skip_serializing_if = "SandboxFolders::is_empty")]
     pub sandbox_folders: SandboxFolders,
+    /// The most that each of its runs may use of the machine.
+    #[serde(default, skip_serializing_if = "ResourceBounds::is_empty")]
+    pub bounds: ResourceBounds,
     /// What a turn does that meets a usage limit or an error of the provider.
     #[serde(default)]
     pub limits: LimitRules,
@@ -267,6 +271,8 @@ pub struct Budget {
     pub tool_calls: u64,
     /// Input and output together, where the agent reports them.
     pub tokens: u64,
+    /// Cost in US dollars, where the agent reports it; `[budgets] turn_usd` is for all agents.
+    pub cost_usd: Dollars,
     /// Bytes the agent writes to its output, all of which become part of the log.
     pub output_bytes: u64,
 }
@@ -276,7 +282,13 @@ const OUTPUT_BYTES: u64 = 64 << 20;
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { time_ms: 0, tool_calls: 0, tokens: 0, output_bytes: OUTPUT_BYTES }
+        Self {
+            time_ms: 0,
+            tool_calls: 0,
+            tokens: 0,
+            cost_usd: Dollars::default(),
+            output_bytes: OUTPUT_BYTES,
+        }
     }
 }
 
@@ -394,10 +406,10 @@ fn auto_resume_prompt() -> String {
 }
 
 impl AgentSettings {
-    /// The sandbox that the settings ask for.
+    /// The sandbox and the bounds that the settings ask for.
     #[must_use]
     pub fn sandbox_rule(&self) -> SandboxRule {
-        SandboxRule::new(self.sandbox, self.network.clone())
+        SandboxRule::new(self.sandbox, self.network.clone()).bounded(self.bounds)
     }
 
     /// How a turn is run, for an agent that is started for each: its prompt as the last argument, unless set otherwise.
@@ -462,6 +474,7 @@ impl AgentSettings {
             sandbox: SandboxLevel::Off,
             network: NetworkReach::All,
             sandbox_folders: SandboxFolders::default(),
+            bounds: ResourceBounds::default(),
             limits: LimitRules::default(),
             accounts: Vec::new(),
             account_policy: AccountPolicy::default(),

@@ -17,7 +17,7 @@ pub enum Takes {
 
 /// Settings that a reload takes up, by the beginning of their keys (`*` stands for a name), and what changes then. The
 /// longest matching row decides; a setting without a row needs a restart.
-pub const LIVE: [(&str, Takes, &str); 17] = [
+pub const LIVE: [(&str, Takes, &str); 18] = [
     ("daemon.default_agent", Takes::Reload, "sessions, tasks and flows that are created from then on"),
     ("daemon.keep_outcomes_ms", Takes::Reload, "the next time outcomes are removed"),
     ("agents", Takes::Reload, "agents that are started from then on; running ones keep their settings"),
@@ -28,6 +28,7 @@ pub const LIVE: [(&str, Takes, &str); 17] = [
     ("intervention", Takes::Reload, "the next message"),
     ("writer", Takes::Reload, "the next wish to write"),
     ("families", Takes::Reload, "the next task that starts"),
+    ("budgets", Takes::Reload, "the next report of cost, and the next message"),
     ("health", Takes::Reload, "the next look at workers"),
     ("notifications", Takes::Reload, "the next notification, and deliveries that wait"),
     ("features", Takes::Reload, "the next request"),
@@ -164,6 +165,7 @@ impl Config {
             writer: new.writer,
             families: new.families,
             health: new.health,
+            budgets: new.budgets.clone(),
             notifications: new.notifications.clone(),
             features: new.features,
             redaction: new.redaction.clone(),

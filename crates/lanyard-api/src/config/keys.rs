@@ -50,6 +50,7 @@ client_files = "write"
 sandbox = "workspace"
 network = ["x"]
 sandbox_folders = { read = ["x"], write = ["x"] }
+bounds = { memory_mib = 16, processes = 16, cpu_percent = 1, open_files = 16, file_mib = 1, mode = "best_effort" }
 accounts = [{ name = "x" }]
 local_history = true
 per_turn = { first = ["x"] }

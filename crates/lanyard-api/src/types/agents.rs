@@ -1,6 +1,6 @@
 //! Agents, their questions, and going on with them.
 
-use lanyard_core::session::{AgentInfo, AgentOffer, Capabilities, Gate, ResumeWay};
+use lanyard_core::session::{AgentInfo, AgentLack, AgentOffer, Capabilities, Gate, ResumeWay};
 use lanyard_core::{SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,9 @@ pub struct AgentDetail {
     pub offer: Option<AgentOffer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_at: Option<Timestamp>,
+    /// What it cannot do, as far as it was checked or has run, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<AgentLack>,
 }
 
 /// What came of starting an agent and greeting it.
@@ -55,6 +58,9 @@ pub struct AgentCheck {
     pub info: Option<AgentInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
+    /// What it cannot do, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<AgentLack>,
     /// Settings that work and have consequences: each sentence says what happens and what to set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

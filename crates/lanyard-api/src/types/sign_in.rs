@@ -1,7 +1,7 @@
 //! Signing a browser in, and who is calling.
 
 use lanyard_core::policy::Overlong;
-use lanyard_core::{ActorKind, Timestamp, TokenId};
+use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,9 @@ impl std::fmt::Debug for SignIn {
 pub struct SignedIn {
     pub role: ActorKind,
     pub name: String,
+    /// The session that a share link leads to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
 }
 
 /// Who is calling.
@@ -72,6 +75,12 @@ pub struct Me {
     /// The token's id, where it is one that can be revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
+    /// The one session that the token is for, with those below it where it is an observer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The end of a share link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
     pub limits: MyLimits,
     /// The daemon's version.
     pub version: String,

@@ -40,6 +40,10 @@ pub struct NewTurn {
     /// a run of Lanyard's. Without it a turn for such a session is refused with `session_host_run`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resume: bool,
+    /// Begin the turn although a budget is spent, as an operator may. The budgets of the session, its family and the day
+    /// do not end it; that of a turn does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 /// What became of a message. A repeat gets the outcome of the first time, and the turn's status as it is now.

@@ -260,6 +260,7 @@ impl EditorSession {
             writer_epoch: None,
             memory: None,
             choice: AgentChoice::default(),
+            forced: false,
             resume: false,
         };
         let receipt = match self.host.post::<TurnReceipt>(&self.route(&["turns"]), &new).await {

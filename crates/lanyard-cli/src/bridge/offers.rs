@@ -1,4 +1,4 @@
-//! The models and agents that OpenCode offers, as the driver is told of them.
+//! The models, agents and commands that OpenCode offers, as the driver is told of them.
 
 use serde_json::{Value, json};
 
@@ -16,11 +16,13 @@ pub(super) async fn offers(http: &OpenCodeHttp) -> Option<Value> {
     else {
         return None;
     };
-    let found = found(&config, &providers, &agents);
+    // Without its commands it can still be worked with.
+    let commands = http.get("/command").await.unwrap_or_default();
+    let found = found(&config, &providers, &agents, &commands);
     found["models"].as_array().is_some_and(|models| !models.is_empty()).then_some(found)
 }
 
-fn found(config: &Value, providers: &Value, agents: &Value) -> Value {
+fn found(config: &Value, providers: &Value, agents: &Value, commands: &Value) -> Value {
     let listed = providers["providers"].as_array().map_or(&[][..], Vec::as_slice);
     let models = listed.iter().flat_map(models_of).take(MODELS_MAX).collect::<Vec<_>>();
     let first = listed.iter().find_map(|provider| {
@@ -37,13 +39,28 @@ fn found(config: &Value, providers: &Value, agents: &Value) -> Value {
         .map(|agent| json!({ "id": agent["name"], "about": agent["description"] }))
         .collect();
     let agent = config["default_agent"].as_str().unwrap_or(USUAL_AGENT);
-    json!({ "model": model, "models": models, "agent": agent, "agents": agents })
+    let listed = commands.as_array().map_or(&[][..], Vec::as_slice);
+    let commands: Vec<Value> = listed.iter().map(command).collect();
+    json!({ "model": model, "models": models, "agent": agent, "agents": agents, "commands": commands })
+}
+
+fn command(command: &Value) -> Value {
+    // The places for arguments in its template.
+    let hints = command["hints"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let hint = hints.collect::<Vec<_>>().join(" ");
+    json!({ "name": command["name"], "about": command["description"], "hint": hint })
 }
 
 fn models_of(provider: &Value) -> Vec<Value> {
     let Some(id) = provider["id"].as_str() else { return Vec::new() };
     let models = provider["models"].as_object().into_iter().flatten();
-    models.map(|(model, about)| json!({ "id": format!("{id}/{model}"), "name": about["name"] })).collect()
+    let entry = |(model, about): (&String, &Value)| {
+        // OpenCode's word for the effort levels of a model.
+        let efforts = about["variants"].as_object().into_iter().flatten();
+        let efforts: Vec<&String> = efforts.map(|(name, _)| name).collect();
+        json!({ "id": format!("{id}/{model}"), "name": about["name"], "efforts": efforts })
+    };
+    models.map(entry).collect()
 }
 
 #[cfg(test)]
@@ -53,23 +70,29 @@ mod tests {
     #[test]
     fn models_have_their_provider_and_agents_that_are_for_people_are_modes() {
         let providers = json!({
-            "providers": [{ "id": "fake", "models": { "m": { "name": "M" }, "org/n": {} } }],
+            "providers": [{ "id": "fake", "models": { "m": { "name": "M", "variants": { "low": {}, "high": {} } }, "org/n": {} } }],
             "default": { "fake": "m" },
         });
         let agents = json!([
             { "name": "build", "mode": "primary", "description": "works" },
             { "name": "general", "mode": "subagent" },
         ]);
+        let commands =
+            json!([{ "name": "init", "description": "sets up", "hints": ["$ARGUMENTS"], "template": "…" }]);
         assert_eq!(
-            found(&json!({}), &providers, &agents),
+            found(&json!({}), &providers, &agents, &commands),
             json!({
                 "model": "fake/m",
-                "models": [{ "id": "fake/m", "name": "M" }, { "id": "fake/org/n", "name": null }],
+                "models": [
+                    { "id": "fake/m", "name": "M", "efforts": ["low", "high"] },
+                    { "id": "fake/org/n", "name": null, "efforts": [] },
+                ],
                 "agent": "build",
                 "agents": [{ "id": "build", "about": "works" }],
+                "commands": [{ "name": "init", "about": "sets up", "hint": "$ARGUMENTS" }],
             })
         );
-        let nothing = found(&Value::Null, &json!("what"), &json!(7));
+        let nothing = found(&Value::Null, &json!("what"), &json!(7), &json!({}));
         assert_eq!(nothing["models"], json!([]));
     }
 }

@@ -25,9 +25,13 @@ pub(super) enum BridgeOp {
         /// Parts beside the text, as the server takes them.
         #[serde(default)]
         files: Vec<Value>,
+        /// The name of a command of OpenCode's; the text is its arguments.
+        command: Option<String>,
         /// From this prompt on.
         model: Option<String>,
         agent: Option<String>,
+        /// For this prompt.
+        effort: Option<String>,
     },
     Steer {
         session: Option<String>,
@@ -60,6 +64,8 @@ pub(super) struct Open {
     pub(super) agent: Option<String>,
     /// `provider/model`.
     pub(super) model: Option<String>,
+    /// One of the model's effort levels, for the prompt that was given last.
+    pub(super) effort: Option<String>,
     /// Said to the model before everything else.
     pub(super) system: Option<String>,
     #[serde(default)]
@@ -96,11 +102,38 @@ impl Open {
         if let Some(agent) = &self.agent {
             body["agent"] = json!(agent);
         }
+        if let Some(effort) = &self.effort {
+            body["variant"] = json!(effort);
+        }
         if let Some(system) = &self.system {
             body["system"] = json!(system);
         }
         body
     }
+
+    /// The body of a command.
+    pub(super) fn command(&self, name: &str, arguments: &str, files: &[Value]) -> Value {
+        let body = json!({
+            "command": name, "arguments": arguments, "parts": files,
+            "model": self.model, "agent": self.agent, "variant": self.effort,
+        });
+        match body {
+            Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            other => other,
+        }
+    }
+}
+
+/// Why a model cannot work with an effort level; nothing where it can, or where its levels are not known.
+pub(super) fn effort_refused(offers: &Value, model: Option<&str>, effort: &str) -> Option<String> {
+    let model = model.or(offers["model"].as_str())?;
+    let found = offers["models"].as_array()?.iter().find(|found| found["id"] == model)?;
+    let levels: Vec<&str> = found["efforts"].as_array()?.iter().filter_map(Value::as_str).collect();
+    if levels.contains(&effort) {
+        return None;
+    }
+    let offered = if levels.is_empty() { "none".to_owned() } else { levels.join(", ") };
+    Some(format!("choice_refused: the model {model} has no effort `{effort}`; it has {offered}"))
 }
 
 /// `provider/model` as the API wants it.
@@ -176,6 +209,29 @@ mod tests {
                 "system": "Be brief.",
             })
         );
+    }
+
+    #[test]
+    fn a_command_carries_its_arguments_and_what_is_chosen() {
+        let open =
+            Open { effort: Some("high".to_owned()), agent: Some("plan".to_owned()), ..Open::default() };
+        assert_eq!(open.words("hi", Vec::new())["variant"], "high");
+        assert_eq!(
+            open.command("review", "HEAD~1", &[]),
+            json!({"command": "review", "arguments": "HEAD~1", "parts": [], "agent": "plan", "variant": "high"})
+        );
+    }
+
+    #[test]
+    fn an_effort_that_the_model_does_not_have_is_refused_by_name() {
+        let offers = json!({"model": "p/m", "models": [
+            {"id": "p/m", "efforts": ["low", "high"]}, {"id": "p/plain", "efforts": []},
+        ]});
+        assert_eq!(effort_refused(&offers, None, "high"), None);
+        assert_eq!(effort_refused(&offers, Some("p/other"), "high"), None);
+        let why = "choice_refused: the model p/m has no effort `deep`; it has low, high";
+        assert_eq!(effort_refused(&offers, None, "deep").as_deref(), Some(why));
+        assert!(effort_refused(&offers, Some("p/plain"), "low").unwrap().ends_with("it has none"));
     }
 
     #[test]

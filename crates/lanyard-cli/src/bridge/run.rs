@@ -3,15 +3,16 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use hyper::Method;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use super::BridgeError;
-use super::http::OpenCodeHttp;
+use super::http::{LONG_TIMEOUT, OpenCodeHttp};
 use super::ledger::{BridgeLedger, BridgeWish, Out, Source};
 use super::offers::offers;
-use super::ops::{BridgeOp, Job, Open, Order, compact, path};
+use super::ops::{BridgeOp, Job, Open, Order, compact, effort_refused, path};
 use super::process::Server;
 use super::refetch::{past, past_children, refetch};
 use super::stdio::{Orders, Output};
@@ -34,6 +35,8 @@ const DONE_MAX: usize = 64;
 enum BridgeDone {
     Job(Job, Result<Value, BridgeError>),
     Compacted(String, Result<Value, BridgeError>),
+    /// A command's conversation and turn.
+    Command(String, (String, String), Result<Value, BridgeError>),
     Settle(String),
     /// Time to look whether work on this turn of a conversation has begun.
     Check(String, String),
@@ -45,6 +48,8 @@ struct Bridge {
     ledger: BridgeLedger,
     http: OpenCodeHttp,
     open: Open,
+    /// What was found to be on offer.
+    offers: Value,
     jobs: mpsc::Sender<Job>,
     done: mpsc::Sender<BridgeDone>,
     gaps: u64,
@@ -79,7 +84,16 @@ pub(crate) async fn run(command: Vec<OsString>) -> Result<(), Failure> {
     let (done, results) = mpsc::channel(DONE_MAX);
     tokio::spawn(work(server.http.clone(), queue, done.clone()));
     let http = server.http.clone();
-    let mut bridge = Bridge { output, ledger: BridgeLedger::default(), http, open, jobs, done, gaps: 0 };
+    let mut bridge = Bridge {
+        output,
+        ledger: BridgeLedger::default(),
+        http,
+        open,
+        offers: Value::Null,
+        jobs,
+        done,
+        gaps: 0,
+    };
     let error = tokio::select! {
         error = bridge.serve(&id, server.version.clone(), orders, results) => error,
         error = server.died() => error,
@@ -192,6 +206,7 @@ impl Bridge {
         let (native, history) = self.conversation().await?;
         let mut ok = json!({"native": native, "version": version, "history": history});
         if let Some(offers) = offers(&self.http).await {
+            self.offers = offers.clone();
             ok["offers"] = offers;
         }
         self.say(json!({"re": id, "ok": ok})).await?;
@@ -266,11 +281,15 @@ impl Bridge {
         let Some(main) = self.ledger.main().map(str::to_owned) else { return Ok(()) };
         let (path, body) = match op {
             BridgeOp::Open(_) => return self.refuse(&id, "it is open already").await,
-            BridgeOp::Prompt { turn, session, text, files, model, agent } => {
+            BridgeOp::Prompt { turn, session, text, files, command, model, agent, effort } => {
                 // Words for the running turn, and compactions, have what its prompt had.
                 self.open.model = model.or(self.open.model.take());
                 self.open.agent = agent.or(self.open.agent.take());
-                return self.prompt(id, turn, session.unwrap_or(main), (&text, files), out).await;
+                if session.is_none() {
+                    self.open.effort = effort;
+                }
+                let session = session.unwrap_or(main);
+                return self.prompt(id, (turn, session), (command, &text, files), out).await;
             }
             BridgeOp::Steer { session, .. }
                 if !self.ledger.takes_words(session.as_ref().unwrap_or(&main)) =>
@@ -318,22 +337,43 @@ impl Bridge {
     async fn prompt(
         &mut self,
         id: String,
-        turn: String,
-        session: String,
-        (text, files): (&str, Vec<Value>),
+        (turn, session): (String, String),
+        (command, text, files): (Option<String>, &str, Vec<Value>),
         out: &mut Out,
     ) -> Result<(), BridgeError> {
-        const UNKNOWN: &str = "there is no such conversation here";
-        if !self.ledger.family().contains(&session) {
-            self.ledger.refused(&session, &turn, UNKNOWN, out);
-            return self.refuse(&id, UNKNOWN).await;
-        }
         // Model, agent and role are the main conversation's; a child has its own.
         let is_main = self.ledger.main() == Some(session.as_str());
+        let known = self.ledger.family().contains(&session);
+        let effort = self.open.effort.as_deref().filter(|_| is_main);
+        let why = match effort {
+            _ if !known => Some("there is no such conversation here".to_owned()),
+            Some(effort) => effort_refused(&self.offers, self.open.model.as_deref(), effort),
+            None => None,
+        };
+        if let Some(why) = why {
+            self.ledger.refused(&session, &turn, &why, out);
+            return self.refuse(&id, &why).await;
+        }
+        if let Some(name) = command {
+            let body = self.open.command(&name, text, &files);
+            self.ledger.prompting(&session, &turn, out);
+            self.command(id, (session, turn), body);
+            return Ok(());
+        }
         let body = if is_main { self.open.words(text, files) } else { Open::default().words(text, files) };
         self.ledger.prompting(&session, &turn, out);
         let path = path(&["session", &session, "prompt_async"]);
         self.enqueue(Job { id: Some(id), path, body, prompt: Some((session, turn)) })
+    }
+
+    /// A command is answered when its work is done, so it is not asked for in the queue: an abort must not wait for it.
+    fn command(&self, id: String, (session, turn): (String, String), body: Value) {
+        let (done, http) = (self.done.clone(), self.http.clone());
+        tokio::spawn(async move {
+            let path = path(&["session", &session, "command"]);
+            let result = http.ask(Method::POST, &path, Some(&body), LONG_TIMEOUT).await;
+            done.send(BridgeDone::Command(id, (session, turn), result)).await
+        });
     }
 
     async fn refuse(&self, id: &str, why: &str) -> Result<(), BridgeError> {
@@ -356,6 +396,13 @@ impl Bridge {
                 }
             }
             BridgeDone::Compacted(id, result) => self.answer(&id, result).await?,
+            BridgeDone::Command(id, (session, turn), result) => {
+                // Work that has begun ends by its events, whatever becomes of this request.
+                if let (Err(error), true) = (&result, self.ledger.is_awaiting(&session, &turn)) {
+                    self.ledger.refused(&session, &turn, &error.to_string(), out);
+                }
+                self.answer(&id, result).await?;
+            }
             BridgeDone::Settle(session) => self.ledger.settled(&session, out),
             BridgeDone::Check(session, turn) if self.ledger.is_awaiting(&session, &turn) => {
                 let (done, http) = (self.done.clone(), self.http.clone());

@@ -4,7 +4,7 @@ mod added;
 
 use lanyard_api::types::{AgentCheck, AgentDetail, AgentList};
 use lanyard_client::Route;
-use lanyard_core::session::Capabilities;
+use lanyard_core::session::{AgentAbility, AgentLack, Capabilities};
 use serde_json::json;
 
 use self::added::{AgreedArgs, RegistryArgs};
@@ -167,7 +167,20 @@ async fn show(context: &Context, name: &str) -> Result<(), Failure> {
         text.push_str(name);
         text.push_str("`\n");
     }
+    text.push_str(&lack_lines(&detail.lacks));
     context.out.data(&text)
+}
+
+/// What it cannot do besides what the menus show already.
+fn lack_lines(lacks: &[AgentLack]) -> String {
+    let is_shown =
+        |what: AgentAbility| matches!(what, AgentAbility::Model | AgentAbility::Mode | AgentAbility::Effort);
+    let rest: Vec<&AgentLack> = lacks.iter().filter(|lack| !is_shown(lack.what)).collect();
+    let line = |text: String, lack: &&AgentLack| {
+        format!("{text}  {:<10}{}\n", lack.what.as_str(), one_line(&lack.to_string()))
+    };
+    let heading = if rest.is_empty() { String::new() } else { "\ncannot\n".to_owned() };
+    rest.iter().fold(heading, line)
 }
 
 async fn check(context: &Context, name: &str) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use clap::{Args, FromArgMatches};
 use lanyard_api::config::DEMO;
 
 use super::run::RunArgs;
+use super::target::new_name;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -22,6 +23,9 @@ pub(super) struct Demo {
     /// Message to the agent; it also takes the steps of docs/scripted-agent.md
     #[arg(default_value = "show me around")]
     prompt: Vec<String>,
+    /// A name for it, accepted wherever an id is
+    #[arg(long, value_parser = new_name)]
+    name: Option<String>,
     /// Do not wait: print the session's id
     #[arg(long, short)]
     detach: bool,
@@ -31,6 +35,7 @@ impl Demo {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut words = vec!["run", "--agent", DEMO];
         words.extend(self.detach.then_some("--detach"));
+        words.extend(self.name.iter().flat_map(|name| ["--name", name]));
         words.push("--");
         words.extend(self.prompt.iter().map(String::as_str));
         // A shorthand for `run`, and so read by it.

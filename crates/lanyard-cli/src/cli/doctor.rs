@@ -7,6 +7,7 @@ mod mend;
 mod service;
 
 use lanyard_api::config::Config;
+use lanyard_core::session::{BoundsMode, SandboxRule};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -89,7 +90,7 @@ impl Finding {
 fn sandbox(host: &DaemonHost, config: Option<&Config>) -> Finding {
     const NAME: &str = "sandbox";
     let asked =
-        config.is_some_and(|config| config.agents.values().any(|agent| !agent.sandbox_rule().is_open()));
+        config.is_some_and(|config| config.agents.values().any(|agent| agent.sandbox_rule().encloses()));
     match (host.sandbox)() {
         Ok(how) => Finding::ok(NAME, how),
         Err(why) if asked => Finding::fail(
@@ -100,6 +101,31 @@ fn sandbox(host: &DaemonHost, config: Option<&Config>) -> Finding {
         Err(why) => {
             Finding::ok(NAME, format!("not needed by the config; agents cannot be run in one here: {why}"))
         }
+    }
+}
+
+/// Without a cgroup nothing is wrong, unless an agent of the config requires a bound that needs one.
+fn bounds(host: &DaemonHost, config: Option<&Config>, running: &service::Running) -> Finding {
+    const NAME: &str = "bounds";
+    let daemon = match running {
+        service::Running::Answers(_, pid) => Some(*pid),
+        service::Running::Mute | service::Running::Nobody { .. } => None,
+    };
+    let agents = config.into_iter().flat_map(|config| &config.agents);
+    let refused = agents.filter(|(_, settings)| settings.bounds.mode == BoundsMode::Required);
+    let refused: Vec<String> = refused
+        .filter_map(|(name, settings)| {
+            let missing = (host.bounds)(daemon, &settings.sandbox_rule()).1;
+            Some(format!("agent {name}: {}", missing.join("; "))).filter(|_| !missing.is_empty())
+        })
+        .collect();
+    match refused.first() {
+        Some(first) => Finding::fail(
+            NAME,
+            format!("runs are refused: {first}"),
+            "run the daemon with `lanyard service install`, or set `mode = \"best_effort\"` in its `bounds`",
+        ),
+        None => Finding::ok(NAME, (host.bounds)(daemon, &SandboxRule::default()).0),
     }
 }
 
@@ -117,6 +143,7 @@ impl Doctor {
         findings.extend(service::edited(context, &running));
         findings.extend(service::port(config.as_ref(), &running));
         findings.push(sandbox(host, config.as_ref()));
+        findings.push(bounds(host, config.as_ref(), &running));
         findings.extend(agents::check(context, config.as_ref(), &running).await);
         findings.extend(journal::check(context, host, &running, self.rebuild).await);
         if context.out.is_json() {

@@ -102,6 +102,7 @@ impl NewArgs {
             worktree,
             tree: None,
             setup: Vec::new(),
+            comparison: None,
             task: None,
             observed: false,
             driven_by: self.not_run.then_some(DrivenBy::Nobody),
@@ -125,6 +126,7 @@ impl NewArgs {
             choice: self.choice.choice(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             leaf: self.leaf,
             depth_limit: self.depth_limit,
         };

@@ -5,7 +5,6 @@ use lanyard_api::types::{
     NotificationPurge, NotificationWhich, NotificationsPurged,
 };
 use lanyard_client::Route;
-use lanyard_client::names::A_SESSION;
 use lanyard_core::notification::{Notification, NotificationKind, NotificationStatus};
 
 use super::duration::duration_ms;
@@ -147,7 +146,7 @@ impl NotificationsArgs {
 async fn list(context: &Context, client: &mut Client<'_>, asked: &Ls) -> Result<(), Failure> {
     let mut found: Vec<Notification> = Vec::new();
     let mut cursor: Option<String> = None;
-    let session = client.id_if(A_SESSION, asked.session.clone()).await?;
+    let session = client.session_if(asked.session.clone()).await?;
     loop {
         let route = Route::to(&["notifications"])
             .with("session", session.as_ref())

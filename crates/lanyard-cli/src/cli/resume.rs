@@ -351,6 +351,8 @@ async fn wait(context: &Context, session: SessionId, after: u64) -> Result<Back,
             RunEvent::Started { .. } => ended = None,
             RunEvent::Adopted { .. }
             | RunEvent::ToolsMissing { .. }
+            | RunEvent::Activity { .. }
+            | RunEvent::BoundMet { .. }
             | RunEvent::Offered(_)
             | RunEvent::InForce(_)
             | RunEvent::Wanted { .. } => {}

@@ -10,13 +10,14 @@ use lanyard_client::names::A_SESSION;
 use lanyard_core::Outcome;
 use lanyard_core::session::{NewSession, SessionView, TerminalProgram, WindowSize};
 
-use super::attach_flags::{AttachFlags, upload};
+use super::attach_flags::AttachFlags;
 use super::choice_flags::ChoiceFlags;
 use super::memory::flags::MemoryFlags;
 use super::sandbox_flags::SandboxFlags;
 use super::target::{folder, is_stdin, new_name, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use super::worktree::{WorktreeFlags, create};
+use crate::attached::upload;
 use crate::chosen_agent::chosen;
 use crate::console;
 use crate::context::Context;
@@ -116,6 +117,7 @@ impl RunArgs {
             memory: self.memory.ask(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             ..NewSession::default()
         };
         let made = create(context, &mut client, Some("session"), &new).await?;
@@ -162,6 +164,7 @@ impl RunArgs {
             memory: self.memory.ask(),
             sandbox: self.sandbox.sandbox,
             network: self.sandbox.network(),
+            bounds: self.sandbox.bounds(),
             terminal: Some(program),
             ..NewSession::default()
         };

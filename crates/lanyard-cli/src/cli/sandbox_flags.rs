@@ -1,6 +1,6 @@
-//! The least sandbox of a session, as flags.
+//! The least sandbox of a session and the most that it may use, as flags.
 
-use lanyard_core::session::{NetworkReach, SandboxLevel};
+use lanyard_core::session::{BoundedResource, NetworkReach, ResourceBounds, SandboxLevel};
 
 const HEADING: &str = "Sandbox";
 
@@ -13,6 +13,20 @@ pub(super) struct SandboxFlags {
     /// more than once
     #[arg(long, value_name = "REACH", help_heading = HEADING)]
     network: Vec<String>,
+    /// At most this much of the machine, as `memory_mib=4096`, `processes=512`, `cpu_percent=200`, `open_files=4096` or
+    /// `file_mib=1024`; may be given more than once
+    #[arg(long = "bound", value_name = "NAME=NUMBER", help_heading = HEADING, value_parser = bound)]
+    bounds: Vec<(String, u32)>,
+}
+
+fn bound(text: &str) -> Result<(String, u32), String> {
+    let (name, amount) = text.split_once('=').ok_or("write it as `memory_mib=4096`")?;
+    let amount = amount.parse().map_err(|_| format!("`{amount}` is no whole number"))?;
+    if ResourceBounds::default().set(name, amount) {
+        return Ok((name.to_owned(), amount));
+    }
+    let known = BoundedResource::ALL.map(BoundedResource::setting).join("`, `");
+    Err(format!("the bounds are `{known}`"))
 }
 
 fn level(word: &str) -> Result<SandboxLevel, String> {
@@ -25,6 +39,15 @@ fn level(word: &str) -> Result<SandboxLevel, String> {
 }
 
 impl SandboxFlags {
+    /// Nothing where no flag was given.
+    pub(super) fn bounds(&self) -> Option<ResourceBounds> {
+        let mut bounds = ResourceBounds::default();
+        for (name, amount) in &self.bounds {
+            let _: bool = bounds.set(name, *amount);
+        }
+        Some(bounds).filter(|bounds| !bounds.is_empty())
+    }
+
     /// Nothing where no flag was given. The daemon checks the names of hosts.
     pub(super) fn network(&self) -> Option<NetworkReach> {
         match &self.network[..] {

@@ -4,11 +4,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lanyard_api::types::{NewTurn, TurnReceipt};
 use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
 
-use super::attach_flags::{AttachFlags, upload};
+use super::attach_flags::AttachFlags;
 use super::choice_flags::ChoiceFlags;
 use super::memory::flags::MemoryFlags;
 use super::target::{Target, is_stdin, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
+use crate::attached::upload;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -26,6 +27,9 @@ With --id the message is carried out once, however often it is sent: a repeat is
 turn, or its outcome. A turn whose agent was lost in the middle of it is `uncertain`: read the log,
 then send the same with --again to run it once more.
 
+A message is refused with `budget_spent` while a budget is spent; `lanyard insight` shows what is
+left. --force lets this one turn begin all the same.
+
 An agent that runs under its own host (a terminal, an editor) takes no turns from Lanyard: the
 message is refused. With --resume Lanyard takes the conversation over, by the agent's own id of it.
 
@@ -39,6 +43,7 @@ Examples:
   lanyard send fix-login --model opus --effort high \"find the race\"
   lanyard send fix-login --id nightly-42 \"run the migration\"
   lanyard send fix-login --id nightly-42 --again \"run the migration\"
+  lanyard send fix-login --force \"only the last test is missing\"
 
 ";
 
@@ -68,6 +73,9 @@ pub(super) struct Send {
     /// Run once more what failed, was cancelled or was lost
     #[arg(long, requires = "client_turn_id")]
     again: bool,
+    /// Begin the turn although a budget is spent: only the budget of one turn ends it
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     choice: ChoiceFlags,
     #[command(flatten)]
@@ -112,6 +120,7 @@ impl Send {
             memory: self.memory.ask(),
             choice: self.choice.choice(),
             resume: self.resume,
+            forced: self.force,
         };
         drop(client);
         post(context, &self.target, &turn, self.detach).await

@@ -3,13 +3,14 @@
 use lanyard_api::types::{NewToken, TokenInfo, TokenList};
 use lanyard_client::Route;
 use lanyard_client::names::A_SESSION;
-use lanyard_core::ActorKind;
+use lanyard_core::{ActorKind, Timestamp};
 
+use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
-use crate::render::time::ago;
+use crate::render::time::{ago, span};
 
 const EXAMPLES: &str = "\
 The operator's own token is the file `token` in the data folder; this command makes further ones.
@@ -79,13 +80,6 @@ impl Token {
 }
 
 async fn list(context: &Context) -> Result<(), Failure> {
-    const COLUMNS: [Column; 5] = [
-        Column::whole("ID"),
-        Column::whole("ROLE"),
-        Column::elastic("NAME", 12),
-        Column::whole("SESSION"),
-        Column::whole("MADE"),
-    ];
     let mut client = context.client().await?;
     let list: TokenList = client.get(&Route::to(&["tokens"])).await?;
     if context.out.is_json() {
@@ -95,12 +89,31 @@ async fn list(context: &Context) -> Result<(), Failure> {
         context.out.note("no further tokens; the operator's own is in the data folder");
         return Ok(());
     }
-    let now = daemon_now(&mut client).await?;
-    let rows: Vec<Vec<String>> = list.tokens.iter().map(|token| cells(token, now)).collect();
+    token_table(context, &mut client, &list.tokens).await
+}
+
+/// Tokens, a line each.
+pub(super) async fn token_table(
+    context: &Context,
+    client: &mut Client<'_>,
+    tokens: &[TokenInfo],
+) -> Result<(), Failure> {
+    const COLUMNS: [Column; 8] = [
+        Column::whole("ID"),
+        Column::whole("ROLE"),
+        Column::elastic("NAME", 12),
+        Column::whole("SESSION"),
+        Column::elastic("DEVICE", 8),
+        Column::whole("MADE"),
+        Column::whole("LAST USED"),
+        Column::whole("ENDS"),
+    ];
+    let now = daemon_now(client).await?;
+    let rows: Vec<Vec<String>> = tokens.iter().map(|token| cells(token, now)).collect();
     context.out.data(&table(&COLUMNS, &rows, context.out.columns))
 }
 
-fn cells(token: &TokenInfo, now: lanyard_core::Timestamp) -> Vec<String> {
+fn cells(token: &TokenInfo, now: Timestamp) -> Vec<String> {
     let role = match token.role {
         ActorKind::Operator => "operator",
         ActorKind::Observer => "observer",
@@ -112,8 +125,24 @@ fn cells(token: &TokenInfo, now: lanyard_core::Timestamp) -> Vec<String> {
         role.to_owned(),
         one_line(&token.name),
         token.session.map(|session| session.to_string()).unwrap_or_default(),
+        token.device.as_deref().map(one_line).unwrap_or_default(),
         ago(now, token.created_at),
+        used(token, now),
+        token.expires_at.map(|end| ends(now, end)).unwrap_or_default(),
     ]
+}
+
+/// `3 minutes ago, browser`.
+fn used(token: &TokenInfo, now: Timestamp) -> String {
+    let Some(at) = token.last_used_at else { return "never".to_owned() };
+    match token.last_client {
+        Some(client) => format!("{}, {}", ago(now, at), client.as_str()),
+        None => ago(now, at),
+    }
+}
+
+fn ends(now: Timestamp, end: Timestamp) -> String {
+    if end <= now { "ended".to_owned() } else { format!("in {}", span(end.millis_since(now))) }
 }
 
 async fn make(context: &Context, new: New) -> Result<(), Failure> {

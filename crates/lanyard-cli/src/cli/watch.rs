@@ -243,6 +243,7 @@ impl Watch<'_> {
             | ChangeEvent::Migrated { .. }
             | ChangeEvent::Driven { .. }
             | ChangeEvent::AliasAdded { .. }
+            | ChangeEvent::Renamed { .. }
             | ChangeEvent::Imported(_)
             | ChangeEvent::PlanJoined { .. }
             | ChangeEvent::MemorySet { .. }

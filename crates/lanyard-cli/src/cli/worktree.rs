@@ -1,16 +1,19 @@
-//! `lanyard worktree`: what a repository asks for in new worktrees, and leave to do it; and the flags with which a session
-//! gets a worktree of its own.
+//! `lanyard worktree`: what a repository asks for in new worktrees, and leave to do it; the end of a session's own worktree;
+//! and the flags with which a session gets one.
 
 use std::path::PathBuf;
 
-use lanyard_api::types::{TrustSetup, WorktreeSetup};
+use lanyard_api::types::{
+    BranchView, DiscardSession, DiscardedSession, MergeSession, MergedSession, TrustSetup, WorktreeSetup,
+};
 use lanyard_client::Route;
 use lanyard_core::Outcome;
 use lanyard_core::session::{ChangeEvent, Envelope, Event, NewWorktree};
 
 use super::ask::{agreed, can_ask};
+use super::compare::changes;
 use super::printer::page;
-use super::target::folder;
+use super::target::{Target, folder};
 use crate::client::Client;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -29,12 +32,19 @@ A repository can say in `.lanyard/worktree.toml` what a new worktree needs:
 The file is content of the repository, so nothing of it is done before you allow it. What you allow is this content for
 this repository: after a change of the file you are asked again. Agents cannot allow it.
 
+`merge` and `discard` end the worktree of a session that was started with --worktree. A merge goes into the branch that is
+checked out in the repository; a discard removes the worktree and the branch and archives the session. Git keeps the
+commits of a discarded branch under refs/lanyard/discarded.
+
 Examples:
   lanyard worktree show
   lanyard worktree trust ~/src/web
-  lanyard worktree trust --revoke";
+  lanyard worktree trust --revoke
+  lanyard worktree status fix-login
+  lanyard worktree merge fix-login --commit
+  lanyard worktree discard fix-login";
 
-/// See and allow what a repository asks for in new worktrees
+/// Merge or discard the worktree of a session; allow the setup of new ones
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct WorktreeArgs {
@@ -56,6 +66,36 @@ enum WorktreeVerb {
         /// Take back what was allowed
         #[arg(long)]
         revoke: bool,
+    },
+    /// Show the branch of a session: what it changed, what is not committed, where it would be merged
+    Status {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Merge the branch of a session into what is checked out in the repository
+    Merge {
+        #[command(flatten)]
+        target: Target,
+        /// The folder to merge into [default: the repository of the worktree]
+        #[arg(long, value_name = "DIR")]
+        into: Option<PathBuf>,
+        /// Commit uncommitted work to the branch first
+        #[arg(long)]
+        commit: bool,
+        /// Why, for the log
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Remove the worktree and the branch of a session, and archive it
+    Discard {
+        #[command(flatten)]
+        target: Target,
+        /// Discard work that is in no commit, too
+        #[arg(long)]
+        force: bool,
+        /// Why, for the log
+        #[arg(long)]
+        reason: Option<String>,
     },
 }
 
@@ -79,12 +119,71 @@ impl WorktreeArgs {
                 };
                 allow(&mut client, workspace, hash, revoke).await?
             }
+            WorktreeVerb::Status { target } => return status(context, &mut client, &target).await,
+            WorktreeVerb::Merge { target, into, commit, reason } => {
+                let into = into.map(|into| folder(Some(into), "--into")).transpose()?;
+                let body = MergeSession { into, commit, reason };
+                return merge(context, &mut client, &target, &body).await;
+            }
+            WorktreeVerb::Discard { target, force, reason } => {
+                let body = DiscardSession { force, reason };
+                return discard(context, &mut client, &target, &body).await;
+            }
         };
         if context.out.is_json() {
             return context.out.json(&setup);
         }
         context.out.data(&text(&setup))
     }
+}
+
+async fn status(context: &Context, client: &mut Client<'_>, target: &Target) -> Result<(), Failure> {
+    let branch: BranchView = client.get(&target.route(&["branch"])).await?;
+    if context.out.is_json() {
+        return context.out.json(&branch);
+    }
+    let name = one_line(&branch.branch);
+    let text = if branch.discarded {
+        format!("{name}: discarded\n")
+    } else {
+        let into = branch.into.as_deref().map_or_else(|| "no branch".to_owned(), one_line);
+        let merged = if branch.merged { "merged into" } else { "not merged into" };
+        format!("{name}: {}\n{merged} {into} of {}\n", changes(&branch), one_line(&branch.repository))
+    };
+    context.out.data(&text)
+}
+
+async fn merge(
+    context: &Context,
+    client: &mut Client<'_>,
+    target: &Target,
+    body: &MergeSession,
+) -> Result<(), Failure> {
+    let merged: MergedSession = client.post_patiently(&target.route(&["merge"]), body).await?;
+    if context.out.is_json() {
+        return context.out.json(&merged);
+    }
+    let (branch, into) = (one_line(&merged.branch), one_line(&merged.into));
+    context.out.note(&match merged.nothing {
+        true => format!("{into} has all of {branch} already"),
+        false => format!("{branch} merged into {into}"),
+    });
+    Ok(())
+}
+
+async fn discard(
+    context: &Context,
+    client: &mut Client<'_>,
+    target: &Target,
+    body: &DiscardSession,
+) -> Result<(), Failure> {
+    let discarded: DiscardedSession = client.post_patiently(&target.route(&["discard"]), body).await?;
+    if context.out.is_json() {
+        return context.out.json(&discarded);
+    }
+    let (branch, reference) = (one_line(&discarded.branch), one_line(&discarded.reference));
+    context.out.note(&format!("{branch} discarded; git keeps it as {reference}"));
+    Ok(())
 }
 
 async fn setup_of(client: &mut Client<'_>, workspace: &str) -> Result<WorktreeSetup, Failure> {
@@ -158,21 +257,32 @@ impl WorktreeFlags {
                 "name one with --workspace",
             ));
         };
-        let setup = setup_of(client, workspace).await?;
-        let mut trusted = setup.trusted;
-        if let Some(hash) = setup.hash.clone().filter(|_| !trusted) {
-            trusted = self.trust || asked(context, &setup)?;
-            if trusted {
-                allow(client, workspace.to_owned(), hash, false).await?;
-            }
-        }
-        // Commands that are not allowed are refused by the daemon, which says what they are.
-        for command in setup.setup.iter().filter(|_| trusted) {
-            context.out.note(&format!("setup: {}", one_line(command)));
-        }
+        allow_setup(context, client, workspace, self.trust).await?;
         let branch = Some(branch).filter(|branch| !branch.is_empty());
         Ok(Some(NewWorktree { branch, base: self.base }))
     }
+}
+
+/// Shows what the repository asks for in a new worktree, and allows it if a person says so.
+pub(super) async fn allow_setup(
+    context: &Context,
+    client: &mut Client<'_>,
+    workspace: &str,
+    trust: bool,
+) -> Result<(), Failure> {
+    let setup = setup_of(client, workspace).await?;
+    let mut trusted = setup.trusted;
+    if let Some(hash) = setup.hash.clone().filter(|_| !trusted) {
+        trusted = trust || asked(context, &setup)?;
+        if trusted {
+            allow(client, workspace.to_owned(), hash, false).await?;
+        }
+    }
+    // Commands that are not allowed are refused by the daemon, which says what they are.
+    for command in setup.setup.iter().filter(|_| trusted) {
+        context.out.note(&format!("setup: {}", one_line(command)));
+    }
+    Ok(())
 }
 
 /// Asks a person, where one is there.

@@ -1,10 +1,10 @@
 //! Look-ups of names: what the daemon knows under a name, and what to say when that is nothing or more than one thing.
 
 use lanyard_api::types::{NameMatches, NamedItem};
-use lanyard_client::names::{ANY, NameMeaning, WantedName, is_id};
+use lanyard_client::names::{A_SESSION, ANY, NameMeaning, WantedName, is_id};
 use lanyard_client::{ApiRequest, SIGN_OF_LIFE_TIMEOUT};
-use lanyard_core::Timestamp;
 use lanyard_core::naming::{MatchedBy, NameKind};
+use lanyard_core::{SessionId, Timestamp};
 
 use super::Client;
 use crate::failure::Failure;
@@ -41,6 +41,24 @@ impl Client<'_> {
         match name {
             Some(name) => Ok(Some(self.id_of(kinds, &name).await?)),
             None => Ok(None),
+        }
+    }
+
+    /// The session of a filter, refused here when nothing has the name: the daemon would only say that the filter's
+    /// form is wrong.
+    pub(crate) async fn session_if(&mut self, name: Option<String>) -> Result<Option<SessionId>, Failure> {
+        let Some(name) = name else { return Ok(None) };
+        let wanted = WantedName::of(A_SESSION, &name);
+        let meaning = self.meaning(&wanted).await?;
+        let id = if let NameMeaning::Id(id) = &meaning { id } else { &name };
+        match id.parse() {
+            Ok(id) => Ok(Some(id)),
+            Err(_) => {
+                let title = format!("there is no session `{}`", one_line(&name));
+                let failure =
+                    Failure::local("session_not_found", title, "list the sessions with `lanyard ls --all`");
+                Err(with_nearest(failure, &meaning, self.context.out.columns))
+            }
         }
     }
 
@@ -134,7 +152,7 @@ pub(super) fn with_nearest(failure: Failure, meaning: &NameMeaning, columns: Opt
         NameMeaning::Id(_) | NameMeaning::Nothing(..) => return failure,
     };
     match failure {
-        Failure::Told { mut problem, exit } if matches!(problem.status, 400 | 404) => {
+        Failure::Told { mut problem, exit } if matches!(problem.status, 0 | 400 | 404) => {
             problem.title = format!("{}; the nearest:\n{}", problem.title, listed(items, now, columns));
             Failure::Told { problem, exit }
         }

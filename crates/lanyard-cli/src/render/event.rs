@@ -84,6 +84,7 @@ fn change(event: &ChangeEvent) -> String {
             because(&words([handed(from, to), how.unwrap_or_default()]), Some(reason))
         }
         ChangeEvent::AliasAdded { alias } => quoted(alias),
+        ChangeEvent::Renamed { title } => quoted(title),
         ChangeEvent::Imported(import) => imported(import),
         ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
         ChangeEvent::PlanJoined { plan } => one_line(plan),
@@ -267,6 +268,12 @@ fn context(event: &ContextEvent) -> String {
                 "to {to}, {changed} changed, {added} added, {removed} removed; {from} has what was there before"
             )
         }
+        ContextEvent::BranchMerged { branch, commit, into } => {
+            format!("{} into {}, at {}", one_line(branch), one_line(into), one_line(commit))
+        }
+        ContextEvent::BranchDiscarded { branch, reference } => {
+            format!("{}, kept under {}", one_line(branch), one_line(reference))
+        }
         ContextEvent::IssueSeen { hash, score } => {
             words([one_line(hash), score.map(|score| format!("score {score}")).unwrap_or_default()])
         }
@@ -359,8 +366,14 @@ fn run(event: &RunEvent) -> String {
             ready.continuity.map(|how| format!("continuity {}", how.as_str())).unwrap_or_default(),
         ]),
         RunEvent::Adopted { .. } => "the same process goes on, continuity exact".to_owned(),
+        RunEvent::Activity { activity, watched, .. } => {
+            format!("{}{}", activity.as_str(), if *watched { ", on a screen" } else { "" })
+        }
         RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => "all are reached".to_owned(),
         RunEvent::ToolsMissing { servers, .. } => format!("not reached: {}", one_line(&servers.join(", "))),
+        RunEvent::BoundMet { what, limit, times, .. } => {
+            format!("{} {}, {times} in all", what.in_words(), one_line(limit))
+        }
         RunEvent::Ended { how, reason, receipt, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),

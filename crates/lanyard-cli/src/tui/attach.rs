@@ -1,6 +1,7 @@
 //! The screen of one session: what was said and done, what it waits for, and a line to type in.
 
 mod draw;
+mod files;
 mod frames;
 mod inbox;
 mod keys;
@@ -12,6 +13,7 @@ mod tests;
 pub(crate) use keys::type_key;
 
 use lanyard_api::types::StopReceipt;
+use lanyard_core::session::AgentAbility;
 use lanyard_core::{GateId, SessionId, Timestamp};
 use ratatui::Frame;
 use serde_json::{Value, json};
@@ -23,6 +25,7 @@ use super::input::Input;
 use super::message::{Asked, Call, Do, Exit, Link, Message, Method, Refused, Screen};
 use super::paint::Paint;
 use super::transcript::Transcript;
+use files::GoingFile;
 use inbox::Inbox;
 
 /// Turns that were sent from here and not answered yet.
@@ -83,6 +86,8 @@ enum Aim {
     Guidance,
     /// A message that waits is changed.
     Edit(String),
+    /// The path of a file that goes with the next message, whose words are held meanwhile.
+    File(Input),
 }
 
 /// What lies over the screen.
@@ -105,6 +110,7 @@ struct Sent {
     number: u64,
     client_turn_id: String,
     prompt: String,
+    files: Vec<GoingFile>,
     delivery: TypedDelivery,
     again: bool,
     /// No answer: it is sent again, as the same turn, once the daemon is back.
@@ -159,6 +165,9 @@ pub(crate) struct Model {
     /// The prompt that was recalled into the line, counted back from the newest.
     recalled: Option<usize>,
     aim: Aim,
+    /// Files that go with the next message.
+    files: Vec<GoingFile>,
+    files_count: u64,
     delivery: TypedDelivery,
     over: Over,
     inbox: Inbox,
@@ -201,6 +210,8 @@ impl Model {
             input: Input::default(),
             recalled: None,
             aim: Aim::Turn,
+            files: Vec::new(),
+            files_count: 0,
             delivery: TypedDelivery::Queue,
             over: Over::Nothing,
             inbox: Inbox::default(),
@@ -282,6 +293,11 @@ impl Model {
         self.notice = Some(Notice { text, bad: true, ticks: TROUBLE_TICKS });
     }
 
+    /// The reason why the session's agent cannot be asked for one thing.
+    fn lack(&self, what: AgentAbility) -> Option<String> {
+        self.face.as_ref().and_then(|face| face.lack(what))
+    }
+
     fn is_busy(&self) -> bool {
         self.face.as_ref().is_some_and(|face| face.turn.is_some())
     }
@@ -316,7 +332,8 @@ impl Model {
         let bits = self.seed.wrapping_add(u128::from(number));
         let client_turn_id = uuid(bits);
         let delivery = self.delivery;
-        let sent = Sent { number, client_turn_id, prompt, delivery, again: false, unheard: false };
+        let files = std::mem::take(&mut self.files);
+        let sent = Sent { number, client_turn_id, prompt, files, delivery, again: false, unheard: false };
         let order = self.order(&sent);
         self.sent.push(sent);
         // After sending, the newest entries are shown.
@@ -332,6 +349,10 @@ impl Model {
         });
         if sent.again {
             body["again"] = true.into();
+        }
+        let parts: Vec<&Value> = sent.files.iter().filter_map(|file| file.part.as_ref()).collect();
+        if !parts.is_empty() {
+            body["parts"] = json!(parts);
         }
         Do::Call(Asked::Turn(sent.number), Call::post(self.route(&["turns"]), body).writing(self.own_epoch()))
     }

@@ -264,6 +264,7 @@ impl Item {
         // A row says what waits, and says it sooner; the rest only the session itself tells.
         face.last_tool.clone_from(&detail.last_tool);
         face.writer.clone_from(&detail.writer);
+        face.lacks.clone_from(&detail.lacks);
         face
     }
 }

@@ -1,7 +1,7 @@
 //! What a screen shows of a session. Read leniently from what the API gives (a listing's row or the whole session), so
 //! that a field that is missing or new costs that field and no more.
 
-use lanyard_core::session::{Gate, GateStatus};
+use lanyard_core::session::{AgentAbility, AgentLack, Gate, GateStatus, lack_of};
 use lanyard_core::{SessionId, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,6 +44,8 @@ pub(crate) struct Face {
     pub(crate) watchers: u64,
     /// Reasons for attention, in words.
     pub(crate) attention: Vec<String>,
+    /// What cannot be asked of its agent, where the whole session was read.
+    pub(crate) lacks: Vec<AgentLack>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +121,13 @@ impl Face {
             writer: Writer::read(&value["writer"]),
             watchers: value["active_connections"].as_u64().unwrap_or(0),
             attention: list(&value["attention"]).filter_map(words).collect(),
+            lacks: list(&value["lacks"]).filter_map(|lack| AgentLack::deserialize(lack).ok()).collect(),
         })
+    }
+
+    /// The reason why its agent cannot be asked for one thing, as one line.
+    pub(crate) fn lack(&self, what: AgentAbility) -> Option<String> {
+        lack_of(&self.lacks, what).map(|lack| one_line(&lack.to_string()))
     }
 
     pub(crate) fn is_ended(&self) -> bool {

@@ -59,6 +59,8 @@ pub(crate) enum Asked {
     Latest,
     /// A turn, by its number among those sent from here.
     Turn(u64),
+    /// A file that goes with the next message, by its number among those.
+    File(u64),
     Guidance,
     Stop,
     Unstop,
@@ -95,6 +97,8 @@ pub(crate) enum RowVerb {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Do {
     Call(Asked, Call),
+    /// Have the daemon keep the content of a file, or a link.
+    Keep(Asked, String),
     Leave(Exit),
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lanyard_client::{Fed, StreamFeed};
 use lanyard_core::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -12,6 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::key::Heard;
 use super::message::{Asked, Call, Do, Exit, Link, Message, Refused, Screen};
 use super::term::Term;
+use crate::attached::{KeptPart, keep, read_named};
 use crate::context::Context;
 use crate::failure::{Exit as Code, Failure};
 
@@ -118,13 +119,20 @@ impl<S: Screen> Stage<'_, S> {
         for one in self.screen.update(message) {
             match one {
                 Do::Leave(how) => exit = Some(how),
-                Do::Call(asked, call) => self.call(asked, call),
+                Do::Call(asked, call) => {
+                    let context = self.context.clone();
+                    self.ask(asked, async move { carry_out(&context, &call).await });
+                }
+                Do::Keep(asked, named) => {
+                    let context = self.context.clone();
+                    self.ask(asked, async move { keep_file(&context, named).await });
+                }
             }
         }
         exit
     }
 
-    fn call(&mut self, asked: Asked, call: Call) {
+    fn ask(&mut self, asked: Asked, answer: impl Future<Output = Result<Value, Refused>> + Send + 'static) {
         if self.calls.len() >= CALLS_MAX {
             let title = "too many requests are under way".to_owned();
             let advice = "wait for the daemon".to_owned();
@@ -132,8 +140,7 @@ impl<S: Screen> Stage<'_, S> {
             self.calls.spawn(async move { (asked, Err(refused)) });
             return;
         }
-        let context = self.context.clone();
-        self.calls.spawn(async move { (asked, carry_out(&context, &call).await) });
+        self.calls.spawn(async move { (asked, answer.await) });
     }
 
     fn heard(&mut self, heard: Heard) -> Option<Exit> {
@@ -196,6 +203,18 @@ async fn carry_out(context: &Context, call: &Call) -> Result<Value, Refused> {
     let client = context.client_if_running().await.map_err(refused)?;
     let Some(mut client) = client else { return Err(refused(context.not_running(""))) };
     client.carry_out(call).await.map_err(refused)
+}
+
+/// Reads a file beside the screen's loop, and has the daemon keep it. The answer is the part of a message that names it.
+async fn keep_file(context: &Context, named: String) -> Result<Value, Refused> {
+    let reading = tokio::task::spawn_blocking(move || read_named(&named)).await;
+    let read =
+        reading.map_err(|_| refused(Failure::local("attachment_unreadable", "reading it failed", "")))?;
+    let read = read.map_err(refused)?;
+    let client = context.client_if_running().await.map_err(refused)?;
+    let Some(mut client) = client else { return Err(refused(context.not_running(""))) };
+    let KeptPart { part, is_image } = keep(&mut client, read).await.map_err(refused)?;
+    Ok(json!({"part": part, "image": is_image}))
 }
 
 /// Notes would be written across the screen.

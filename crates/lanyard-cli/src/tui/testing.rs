@@ -77,6 +77,7 @@ pub(crate) fn done(all: &[Do]) -> String {
                 let route = call.route.as_str().replace("/api/v1", "").replace(SESSION, "S");
                 format!("{asked:?}: {:?} {route}{body}", call.method)
             }
+            Do::Keep(asked, named) => format!("{asked:?}: keep {named}"),
             Do::Leave(exit) => format!("leave: {exit:?}"),
         };
         text + &line + "\n"

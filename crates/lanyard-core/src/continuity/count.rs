@@ -180,6 +180,8 @@ fn attempt(session: &Session, event: &RunEvent) -> Option<Attempt> {
         RunEvent::Started { .. }
         | RunEvent::Adopted { .. }
         | RunEvent::ToolsMissing { .. }
+        | RunEvent::Activity { .. }
+        | RunEvent::BoundMet { .. }
         | RunEvent::Offered(_)
         | RunEvent::InForce(_)
         | RunEvent::Wanted { .. }

@@ -58,6 +58,18 @@ impl Window {
         sum
     }
 
+    /// The counts of the steps from one time to another, oldest first. Steps in which nothing was counted are left out.
+    #[must_use]
+    pub fn series(&self, from: Timestamp, to: Timestamp, step_ms: u64) -> Vec<(Timestamp, Tally)> {
+        let step = step_ms.div_ceil(SLOT_MS).max(1);
+        let mut steps: BTreeMap<Slot, Tally> = BTreeMap::new();
+        for (slot, tally) in self.slots.range(slot_of(from)..=slot_of(to).max(slot_of(from))) {
+            steps.entry(slot / step * step).or_default().add_all(tally);
+        }
+        let at = |slot: Slot| Timestamp::from_millis(0).plus_millis(slot * SLOT_MS);
+        steps.into_iter().map(|(slot, tally)| (at(slot), tally)).collect()
+    }
+
     /// Forgets minutes that no longer count. Totals stay.
     pub fn forget_before(&mut self, now: Timestamp, window_ms: u64) {
         self.slots = self.slots.split_off(&first(now, window_ms));
@@ -99,6 +111,20 @@ mod tests {
         later.forget_before(at(112), 5 * SLOT_MS);
         assert_eq!(later.sum(at(112), 5 * SLOT_MS), window.sum(at(112), 5 * SLOT_MS));
         assert_eq!((later.slots.len(), later.totals()), (2, window.totals()));
+    }
+
+    #[test]
+    fn a_series_has_the_steps_in_which_something_happened() {
+        let mut window = Window::default();
+        for minute in [61, 64, 65, 70, 99] {
+            window.add(at(minute), &once(Counter::AttachFailed));
+        }
+        let series: Vec<_> = window
+            .series(at(62), at(90), 5 * SLOT_MS)
+            .into_iter()
+            .map(|(from, tally)| (from.as_millis() / 60_000, tally.get(Counter::AttachFailed)))
+            .collect();
+        assert_eq!(series, [(60, 1), (65, 1), (70, 1)]);
     }
 
     #[test]

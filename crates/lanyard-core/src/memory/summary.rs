@@ -147,6 +147,7 @@ mod tests {
             by: None,
             memory: Some(MemoryPolicy::of(mode)),
             choice: crate::session::AgentChoice::default(),
+            forced: false,
         }
         .into()
     }

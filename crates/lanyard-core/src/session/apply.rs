@@ -150,6 +150,10 @@ impl Session {
                 self.enter(State::BetweenTurn, at);
                 alive && resting
             }
+            ChangeEvent::Renamed { title } => {
+                self.title = Some(title.clone());
+                true
+            }
             ChangeEvent::PlanJoined { plan } => self.join_plan(plan) && alive,
             ChangeEvent::MemorySet { policy } => {
                 self.policy.memory.clone_from(policy);
@@ -313,7 +317,17 @@ impl Session {
         let running = self.turn.as_ref().map(|turn| turn.id);
         self.turn_ended(event, envelope.seq, at);
         match event {
-            TurnEvent::Started { turn, client_turn_id, prompt_hash, queued, by, memory, choice, .. } => {
+            TurnEvent::Started {
+                turn,
+                client_turn_id,
+                prompt_hash,
+                queued,
+                by,
+                memory,
+                choice,
+                forced,
+                ..
+            } => {
                 let known = self.take_waiting(*turn).is_some() == *queued;
                 let free = !self.archived && self.stop.is_none();
                 let legal = running.is_none() && !self.state.is_ended() && free && known;
@@ -333,6 +347,11 @@ impl Session {
                     worked: false,
                     memory: memory.clone(),
                     choice: choice.clone(),
+                    forced: *forced,
+                    calls: 0,
+                    calls_failed: 0,
+                    tokens: 0,
+                    cost_micros: 0,
                 });
                 self.turns += 1;
                 self.review.turn_began(*turn, self.turns);
@@ -432,7 +451,13 @@ impl Session {
                 self.snapshot_skipped = Some(code.clone());
                 return true;
             }
-            ContextEvent::RolledBack { .. } => return true,
+            ContextEvent::RolledBack { .. } | ContextEvent::BranchMerged { .. } => return true,
+            ContextEvent::BranchDiscarded { branch, .. } => {
+                if let Some(tree) = self.tree.as_mut().filter(|tree| tree.branch == *branch) {
+                    tree.removed = true;
+                }
+                return true;
+            }
             ContextEvent::IssueSeen { hash, score } => self.stall.saw_issue(hash, *score),
             ContextEvent::ErrorSeen { hash, .. } => self.stall.saw_error(hash),
             ContextEvent::Stalled { .. } => self.stall.stalls += 1,
@@ -515,13 +540,17 @@ impl Session {
                 self.calls_in_flight = *calls;
                 self.follow_host(at);
             }
-            TranscriptEvent::ToolReturned { call, .. } => {
+            TranscriptEvent::ToolReturned { call, is_error, .. } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.calls_failed += u64::from(*is_error);
+                }
                 self.open_calls.retain(|open| open != call);
                 self.open_spawns.retain(|open| open != call);
             }
             TranscriptEvent::ToolCalled { call, tool, arguments } => {
                 if let Some(turn) = &mut self.turn {
                     turn.worked = true;
+                    turn.calls += 1;
                     remember(&mut self.open_calls, call.clone());
                     if is_spawn(call, tool, arguments) {
                         remember(&mut self.open_spawns, call.clone());
@@ -530,6 +559,11 @@ impl Session {
                 self.used(tool, at);
             }
             TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
+                if let Some(turn) = &mut self.turn {
+                    let tokens = input_tokens.saturating_add(*output_tokens);
+                    turn.tokens = turn.tokens.saturating_add(tokens);
+                    turn.cost_micros = turn.cost_micros.saturating_add(*cost_micros);
+                }
                 self.usage = Usage {
                     input_tokens: self.usage.input_tokens.saturating_add(*input_tokens),
                     output_tokens: self.usage.output_tokens.saturating_add(*output_tokens),
@@ -578,6 +612,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         task: created.task,
         parent: created.parent,
         forked_from: created.forked_from,
+        comparison: created.comparison,
         aliases: created.aliases.clone(),
         policy: created.policy.clone(),
         governance: Governance::new(created.governance_level.clone(), created.language.clone()),
@@ -647,6 +682,7 @@ fn is_activity(event: &Event) -> bool {
             RunEvent::Adopted { .. }
                 | RunEvent::Ended { .. }
                 | RunEvent::ToolsMissing { .. }
+                | RunEvent::BoundMet { .. }
                 | RunEvent::Offered(_)
                 | RunEvent::InForce(_)
         )

@@ -18,6 +18,7 @@ impl Session {
                 note,
                 memory,
                 choice,
+                forced,
                 ..
             } => {
                 let new = self.waiting(*turn).is_none();
@@ -33,6 +34,7 @@ impl Session {
                     note: *note,
                     memory: memory.clone(),
                     choice: choice.clone(),
+                    forced: *forced,
                 };
                 self.inbox.insert(at, waiting);
                 alive && new

@@ -8,7 +8,7 @@ use crate::session::driven::DrivenBy;
 use crate::session::event::Envelope;
 use crate::session::gate::{Gate, GateEvent, GateKind, GateStatus, SETTLED_MAX};
 use crate::session::record::Session;
-use crate::session::run::{Capabilities, Continuity, Run, RunEvent, RunPhase};
+use crate::session::run::{ActivityMark, Capabilities, Continuity, Run, RunEvent, RunPhase};
 
 impl Session {
     pub(super) fn run(&mut self, event: &RunEvent, seq: u64) -> bool {
@@ -34,6 +34,7 @@ impl Session {
                     capabilities: Capabilities { steer: *steers, ..Capabilities::default() },
                     missing_tools: Vec::new(),
                     sandbox: sandbox.clone(),
+                    activity: None,
                 });
                 alive && follows && counts
             }
@@ -55,8 +56,17 @@ impl Session {
             RunEvent::Adopted { run } => {
                 self.living(*run).map(|held| held.continuity = Some(Continuity::Exact)).is_some()
             }
+            RunEvent::Activity { run, activity, watched } => {
+                let mark = ActivityMark { activity: *activity, seq, watched: *watched };
+                self.living(*run).map(|held| held.activity = Some(mark)).is_some()
+            }
             RunEvent::ToolsMissing { run, servers } => {
                 self.living(*run).map(|held| held.missing_tools.clone_from(servers)).is_some()
+            }
+            RunEvent::BoundMet { run, what, times, .. } => {
+                let held = self.living(*run).and_then(|held| held.sandbox.as_mut());
+                let bound = held.and_then(|held| held.bounds.iter_mut().find(|bound| bound.what == *what));
+                bound.map(|bound| bound.met = *times).is_some()
             }
             RunEvent::Ended { run, how, .. } => match &mut self.run {
                 Some(held) if held.id == *run && held.is_live() => {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes snapshots with them")]
 
-use crate::session::testing::{START_MS, pen};
+use crate::session::testing::{START_MS, bound_met, pen};
 use crate::session::{
     AskReason, Channel, Compliance, Delivery, InboxEvent, Limit, LimitKind, NoteKind, PauseReason, Promotion,
     ReleaseReason, ReviewEvent, StopScope, WriterEvent,
@@ -15,6 +15,7 @@ use crate::actor::{Actor, Cause};
 use crate::id::WorkerId;
 use crate::memory::{MemoryAsk, MemoryPolicy, Tags, tag};
 use crate::policy::{MemoryMode, Staleness};
+use crate::session::bounds::BoundedResource;
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
     Opening, PlanEntry, PlanEntryState, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent,
@@ -36,7 +37,7 @@ use crate::session::testing::{
 use crate::session::{
     AgentChoice, AgentOffer, ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus,
     OfferItem, OfferMenu, OfferedCommand, Policy, ResumeWay, RunEnd, RunEvent, RunReady, Session,
-    SessionView, Signal, State, StateName, Status, StopLevel, replay, view,
+    SessionView, Signal, State, StateName, Status, StopLevel, TerminalActivity, replay, view,
 };
 
 /// S0-24, S1-B08: a log that was damaged is found out, never believed and never a crash.
@@ -1072,6 +1073,7 @@ mod the_wire {
             {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
             {"type":"run.tools_missing","data":{"run":"run#1","servers":["lanyard"]}}
+            {"type":"run.bound_met","data":{"run":"run#1","what":"memory","limit":"512 MiB","times":2}}
             {"type":"run.offered","data":{"modes":{"items":[{"id":"yolo","name":"Yolo","about":"asks nothing","unguarded":true}],"default":"yolo","open":true,"option":"mode"},"commands":[{"name":"review","about":"reviews","hint":"[files]"}]}}
             {"type":"run.in_force","data":{"model":"opus","mode":"plan","effort":"high"}}
             {"type":"gate.opened","data":{"gate":"gate#1","run":"run#1","kind":"permission","title":"Run the tests","call":"c1","detail":{"command":"cargo test"},"options":[{"id":"yes","name":"Allow","kind":"allow_once"},{"id":"yes-all","name":"Always","kind":"allow_always"},{"id":"no","name":"Reject","kind":"reject_once"}],"request":"7"}}
@@ -1344,6 +1346,7 @@ mod the_wire {
             run_ready(1),
             run_adopted(1),
             tools_missing(1, &["lanyard"]),
+            bound_met(1, 1),
             run_ended(1, None),
             gate_asked(1, 1),
             gate_withdrawn("1"),
@@ -1392,7 +1395,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 89;
+const EVENTS: usize = 93;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1418,6 +1421,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Resumed { .. } => 77,
             ChangeEvent::Imported(_) => 78,
             ChangeEvent::ChoiceSet { .. } => 86,
+            ChangeEvent::Renamed { .. } => 89,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1448,6 +1452,8 @@ fn number(event: &Event) -> usize {
             ContextEvent::Snapshot { .. } => 36,
             ContextEvent::SnapshotSkipped { .. } => 37,
             ContextEvent::RolledBack { .. } => 71,
+            ContextEvent::BranchMerged { .. } => 90,
+            ContextEvent::BranchDiscarded { .. } => 91,
         },
         Event::Control(event) => match event {
             ControlEvent::StopRequested { .. } => 23,
@@ -1498,8 +1504,10 @@ fn number(event: &Event) -> usize {
             RunEvent::Ended { .. } => 43,
             RunEvent::Wanted { .. } => 44,
             RunEvent::ToolsMissing { .. } => 73,
+            RunEvent::BoundMet { .. } => 92,
             RunEvent::Offered(_) => 87,
             RunEvent::InForce(_) => 88,
+            RunEvent::Activity { .. } => 93,
         },
         Event::Gate(event) => match event {
             GateEvent::Opened { .. } => 45,
@@ -1551,6 +1559,7 @@ fn created() -> Event {
         worker: Some(crate::WorkerId::from_u128(6)),
         parent: Some(session_id(2)),
         forked_from: Some(Fork { session: session_id(3), seq: 7 }),
+        comparison: None,
         aliases: vec!["x".into()],
         anchors: vec!["a".into()],
         governance_level: Some("strict".into()),
@@ -1582,6 +1591,7 @@ fn change_samples() -> Vec<Event> {
             .into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
         ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
+        ChangeEvent::Renamed { title: "t".into() }.into(),
         imported(),
         ChangeEvent::PlanJoined { plan: "p".into() }.into(),
         ChangeEvent::Seen { seq: 1 }.into(),
@@ -1638,6 +1648,7 @@ fn inbox_samples() -> Vec<Event> {
             note,
             memory: Some(MemoryAsk { mode: Some(MemoryMode::Off), ..MemoryAsk::default() }),
             choice: chosen(),
+            forced: true,
         }
         .into(),
         InboxEvent::Edited {
@@ -1696,6 +1707,7 @@ fn started_sample() -> Event {
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
         choice: chosen(),
+        forced: true,
     }
     .into()
 }
@@ -1833,6 +1845,14 @@ fn run_samples() -> Vec<Event> {
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),
         RunEvent::Wanted { ways: vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble] }.into(),
         RunEvent::ToolsMissing { run: run_id(1), servers: vec!["lanyard".into()] }.into(),
+        RunEvent::Activity { run: run_id(1), activity: TerminalActivity::Rang, watched: true }.into(),
+        RunEvent::BoundMet {
+            run: run_id(1),
+            what: BoundedResource::Memory,
+            limit: "512 MiB".into(),
+            times: 2,
+        }
+        .into(),
         RunEvent::Offered(Box::new(offer_sample())).into(),
         RunEvent::InForce(chosen()).into(),
     ]
@@ -1866,6 +1886,8 @@ fn gate_samples() -> Vec<Event> {
             removed: 0,
         }
         .into(),
+        ContextEvent::BranchMerged { branch: "b".into(), commit: "0a".into(), into: "main".into() }.into(),
+        ContextEvent::BranchDiscarded { branch: "b".into(), reference: "refs/x".into() }.into(),
     ]
 }
 

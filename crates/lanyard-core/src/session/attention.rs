@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::session::guidance::NoteStatus;
 use crate::session::operator::TurnEnd;
 use crate::session::record::Session;
+use crate::session::run::TerminalActivity;
 use crate::session::state::{InterruptCause, StateName};
 use crate::time::Timestamp;
 
@@ -72,6 +73,9 @@ pub struct Pending {
     /// End of the last turn.
     #[serde(skip)]
     pub ended_as: Option<TurnEnd>,
+    /// What a program on a terminal does.
+    #[serde(skip)]
+    pub activity: Option<TerminalActivity>,
     /// A run was asked for and has no outcome yet.
     #[serde(skip)]
     pub run_wanted: bool,
@@ -101,6 +105,7 @@ impl Pending {
             limit_until: wait.and_then(|wait| wait.until),
             unread: session.unread(),
             ended_as: session.last_turn.as_ref().map(|turn| turn.how),
+            activity: session.live_run().and_then(|run| run.activity).map(|mark| mark.activity),
             run_wanted: session.run_wanted.is_some(),
             notice_due: session.notice_due,
         }

@@ -77,6 +77,10 @@ pub enum Command {
     AddAlias {
         alias: String,
     },
+    /// Gives it another title.
+    Rename {
+        title: String,
+    },
     SetAnchors {
         anchors: Vec<String>,
     },
@@ -128,6 +132,7 @@ impl Command {
             Self::Resume { .. } => "resume",
             Self::Migrate { .. } => "migrate",
             Self::AddAlias { .. } => "add_alias",
+            Self::Rename { .. } => "rename",
             Self::SetAnchors { .. } => "set_anchors",
             Self::SetMemory { .. } => "set_memory",
             Self::Choose { .. } => "choose",

@@ -53,7 +53,7 @@ pub fn decide(
             takes_turns(session)?;
             takes_over(session, false)?;
             let words = (client_turn_id.as_deref(), prompt.as_str(), [].as_slice());
-            let open = (Delivery::Reject, None, &AgentChoice::default());
+            let open = (Delivery::Reject, None, &AgentChoice::default(), false);
             start_turn(session, *turn, words, open, now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
@@ -72,6 +72,7 @@ pub fn decide(
             migrate(session, to, reason, *continuity)
         }
         Command::AddAlias { alias } => add_alias(session, alias),
+        Command::Rename { title } => rename(session, title),
         Command::SetAnchors { anchors } => set_anchors(session, anchors),
         Command::SetMemory { ask, above } => set_memory(session, ask, above.as_deref()),
         Command::Choose { choice } => choose(session, choice),
@@ -109,7 +110,7 @@ pub(super) fn start_turn(
     session: &Session,
     turn: TurnId,
     (client_turn_id, prompt, parts): TurnWords<'_>,
-    (delivery, memory, choice): (Delivery, Option<&MemoryAsk>, &AgentChoice),
+    (delivery, memory, choice, forced): (Delivery, Option<&MemoryAsk>, &AgentChoice, bool),
     now: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
@@ -132,7 +133,7 @@ pub(super) fn start_turn(
         (client_turn_id, prompt, parts),
         opening,
         (delivery, None),
-        (memory, choice),
+        (memory, choice, forced),
     )])
 }
 
@@ -174,7 +175,7 @@ pub(super) fn begin(
     (client_turn_id, prompt, parts): TurnWords<'_>,
     opening: Opening,
     (delivery, by): (Delivery, Option<Actor>),
-    (memory, choice): (MemoryPolicy, &AgentChoice),
+    (memory, choice, forced): (MemoryPolicy, &AgentChoice, bool),
 ) -> Event {
     // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those that a
     // compaction lost.
@@ -198,6 +199,7 @@ pub(super) fn begin(
         by,
         memory: Some(memory),
         choice: choice.clone(),
+        forced,
     }
     .into()
 }
@@ -414,6 +416,15 @@ fn add_alias(session: &Session, alias: &str) -> Result<Vec<Event>, Refusal> {
         return Err(Refusal::TooMany { field: "aliases", max: ALIASES_MAX });
     }
     Ok(vec![ChangeEvent::AliasAdded { alias: alias.to_owned() }.into()])
+}
+
+/// Also after its end: people read it then, too.
+fn rename(session: &Session, title: &str) -> Result<Vec<Event>, Refusal> {
+    name("title", title)?;
+    if session.title.as_deref() == Some(title) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![ChangeEvent::Renamed { title: title.to_owned() }.into()])
 }
 
 fn set_anchors(session: &Session, anchors: &[String]) -> Result<Vec<Event>, Refusal> {

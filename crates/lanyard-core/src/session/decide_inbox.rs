@@ -93,6 +93,7 @@ fn admit(
         memory,
         choice,
         take_over,
+        forced,
         prompt: _,
         review: _,
     } = message;
@@ -105,8 +106,13 @@ fn admit(
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);
     if !waits {
-        let started =
-            start_turn(session, *turn, (client, prompt, parts), (*delivery, memory.as_ref(), choice), now)?;
+        let started = start_turn(
+            session,
+            *turn,
+            (client, prompt, parts),
+            (*delivery, memory.as_ref(), choice, *forced),
+            now,
+        )?;
         let driven = taken.then(|| ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
         return Ok(driven.into_iter().chain(started).collect());
     }
@@ -133,6 +139,7 @@ fn admit(
             note: steers.then_some(*note),
             memory: memory.clone(),
             choice: choice.clone(),
+            forced: *forced,
         }
         .into(),
     ];
@@ -368,7 +375,7 @@ fn start(session: &Session, waiting: &QueuedTurn, opening: Opening) -> Event {
         (client, &waiting.prompt, &waiting.parts),
         opening,
         (waiting.delivery, by),
-        (memory, &waiting.choice),
+        (memory, &waiting.choice, waiting.forced),
     )
 }
 

@@ -44,6 +44,7 @@ mod guidance;
 mod hand_offs;
 mod inbox;
 mod interruption;
+mod lacks;
 mod linking;
 mod memory;
 mod parts;

@@ -113,6 +113,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::ChildUnlinked { .. }
         | ChangeEvent::Driven { .. }
         | ChangeEvent::AliasAdded { .. }
+        | ChangeEvent::Renamed { .. }
         | ChangeEvent::Imported(_)
         | ChangeEvent::PlanJoined { .. }
         | ChangeEvent::MemorySet { .. }

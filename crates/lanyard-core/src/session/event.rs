@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Cause};
-use crate::id::{SessionId, TaskId, TurnId, WorkerId};
+use crate::id::{ComparisonId, SessionId, TaskId, TurnId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::session::calls::Channel;
 use crate::session::choice::AgentChoice;
@@ -123,6 +123,9 @@ pub enum ChangeEvent {
     /// cause of each is `imported`.
     #[serde(rename = "session.imported")]
     Imported(Import),
+    /// Its title from now on.
+    #[serde(rename = "session.renamed")]
+    Renamed { title: String },
     /// The session works on this plan from now on: its agent made the plan, or joined it.
     #[serde(rename = "session.plan_joined")]
     PlanJoined { plan: String },
@@ -207,6 +210,10 @@ pub enum TurnEvent {
         /// The model, mode and effort for this turn alone.
         #[serde(default, skip_serializing_if = "is_default")]
         choice: AgentChoice,
+        /// An operator lets it begin although a budget is spent. The budgets of its session, its family and the day do not
+        /// end it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        forced: bool,
     },
     #[serde(rename = "turn.cancel_requested")]
     CancelRequested {
@@ -319,6 +326,12 @@ pub enum ContextEvent {
         added: u32,
         removed: u32,
     },
+    /// The session's branch was merged into what is checked out in its repository.
+    #[serde(rename = "context.branch_merged")]
+    BranchMerged { branch: String, commit: String, into: String },
+    /// The session's worktree and branch were removed. What they held is under this ref.
+    #[serde(rename = "context.branch_discarded")]
+    BranchDiscarded { branch: String, reference: String },
     #[serde(rename = "context.issue_seen")]
     IssueSeen {
         hash: String,
@@ -454,6 +467,9 @@ pub struct Created {
     pub parent: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Fork>,
+    /// The comparison it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -4,9 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{SessionId, TaskId, WorkerId};
+use crate::id::{ComparisonId, SessionId, TaskId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, MemoryMode};
+use crate::session::bounds::ResourceBounds;
 use crate::session::choice::AgentChoice;
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
 use crate::session::driven::DrivenBy;
@@ -62,6 +63,9 @@ pub struct NewSession {
     /// The most of the network that its runs may reach. Less than `all` asks for a sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReach>,
+    /// The most that its runs may use. The agent's settings and the parent's bounds hold besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<ResourceBounds>,
     /// A program on a terminal of its own, which runs in the session in the place of the agent's usual one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalProgram>,
@@ -81,6 +85,9 @@ pub struct NewSession {
     /// The commands that prepared that worktree.
     #[serde(skip)]
     pub setup: Vec<SetupStep>,
+    /// The comparison it is made for. Only Lanyard itself says so.
+    #[serde(skip)]
+    pub comparison: Option<ComparisonId>,
     /// An agent's own subagent: it is at work already, whatever its parent may do. Only Lanyard itself says so.
     #[serde(skip)]
     pub observed: bool,
@@ -195,6 +202,7 @@ pub fn create(
         worker: new.task.map(|(_, worker)| worker),
         parent: parent.map(|(parent, _)| parent.id),
         forked_from: None,
+        comparison: new.comparison,
         aliases,
         anchors: new.anchors.clone(),
         governance_level: new.governance_level.clone().or_else(|| above.level.clone()),
@@ -237,6 +245,7 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         worker: None,
         parent: None,
         forked_from: Some(Fork { session: source.id, seq }),
+        comparison: None,
         aliases: Vec::new(),
         anchors: source.anchors.clone(),
         governance_level: source.governance.level.clone(),
@@ -314,7 +323,9 @@ fn is_wider(child: &Policy, parent: &Policy) -> bool {
 fn sandbox(new: &NewSession, parent: Option<&Session>) -> Result<SandboxRule, Refusal> {
     let network = new.network.clone().unwrap_or_default();
     network.check()?;
-    let asked = SandboxRule::new(new.sandbox.unwrap_or_default(), network);
+    let bounds = new.bounds.unwrap_or_default();
+    bounds.check()?;
+    let asked = SandboxRule::new(new.sandbox.unwrap_or_default(), network).bounded(bounds);
     let Some(parent) = parent else { return Ok(asked) };
     let held = parent.run.as_ref().and_then(|run| run.sandbox.as_ref());
     let held = held.map(|held| held.rule()).unwrap_or_default();

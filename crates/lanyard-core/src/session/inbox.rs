@@ -88,6 +88,8 @@ pub enum PauseReason {
     Asked,
     /// All work is halted. The inbox goes on when the halt is lifted.
     Halted,
+    /// A budget is spent. The inbox goes on when there is something left again.
+    BudgetSpent,
 }
 
 impl PauseReason {
@@ -98,6 +100,7 @@ impl PauseReason {
             Self::Failed => "failed",
             Self::Asked => "asked",
             Self::Halted => "halted",
+            Self::BudgetSpent => "budget_spent",
         }
     }
 }
@@ -126,6 +129,9 @@ pub struct QueuedTurn {
     /// The model, mode and effort for its turn alone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub choice: AgentChoice,
+    /// An operator lets its turn begin although a budget is spent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 /// A message as it comes in. Both ids were minted before; the note is used only when it is steered.
@@ -146,6 +152,8 @@ pub struct Message {
     /// Comments of the review that are sent with it. The prompt is then the operator's own words before them, which
     /// may be empty.
     pub review: Option<Vec<PlacedComment>>,
+    /// Its turn begins although a budget is spent.
+    pub forced: bool,
 }
 
 /// A change of the inbox by the holder of the writer's lease.

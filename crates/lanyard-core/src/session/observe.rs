@@ -1,5 +1,6 @@
 //! Signals become events. A signal is never refused; one that does not fit is recorded as unexpected.
 
+use crate::budget::REPORT_MICROS_MAX;
 use crate::id::{NoteId, SessionId, TurnId};
 use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, undelivered, void_escalations, void_gates};
@@ -12,8 +13,8 @@ use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
 use crate::session::limit::turn_limited;
 use crate::session::observe_run::{
-    choices, daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready,
-    run_started, snapshot, tools_missing,
+    bound_met, branch, choices, daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted,
+    run_ended, run_ready, run_started, snapshot, terminal_activity, tools_missing,
 };
 use crate::session::operator::calls_for_review;
 use crate::session::part::PromptPart;
@@ -42,6 +43,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         }
         Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } => snapshot(session, signal),
         Signal::RolledBack { .. } => snapshot(session, signal),
+        Signal::BranchMerged { .. } | Signal::BranchDiscarded { .. } => branch(session, signal),
         _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
         Signal::Said { role, text, message_id: id, parts } => vec![said(*role, text, id.as_deref(), parts)],
         Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
@@ -95,6 +97,10 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::RunReady(ready) => run_ready(session, ready),
         Signal::RunAdopted { run } => run_adopted(session, *run),
         Signal::ToolsMissing { run, servers } => tools_missing(session, *run, servers),
+        Signal::TerminalActivity { run, activity, watched } => {
+            terminal_activity(session, *run, *activity, *watched)
+        }
+        Signal::BoundMet { run, what, times } => bound_met(session, *run, *what, *times),
         Signal::Offered(_) | Signal::InForce(_) => choices(session, signal),
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
         Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),
@@ -117,6 +123,8 @@ fn end_blocked(why: &str) -> Vec<Event> {
 }
 
 fn used(input_tokens: u64, output_tokens: u64, context_tokens: Option<u64>, cost_micros: u64) -> Vec<Event> {
+    // A sum that no report can have is a mistake of the agent.
+    let cost_micros = if cost_micros > REPORT_MICROS_MAX { 0 } else { cost_micros };
     vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros }.into()]
 }
 

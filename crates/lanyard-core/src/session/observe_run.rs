@@ -2,6 +2,7 @@
 //! one produces no event.
 
 use crate::id::{GateId, RunId};
+use crate::session::bounds::BoundedResource;
 use crate::session::decide::void_gates;
 use crate::session::driven::DrivenBy;
 use crate::session::event::{ContextEvent, Event, PlanEntry, SnapshotReason, TranscriptEvent};
@@ -9,7 +10,7 @@ use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::limit::put_back;
 use crate::session::observe::{in_flight, interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::{ActiveTurn, Session};
-use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
+use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady, TerminalActivity};
 use crate::session::sandbox::Containment;
 use crate::session::signal::Signal;
 use crate::session::state::InterruptCause;
@@ -101,6 +102,31 @@ pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -
         Some(_) => vec![RunEvent::ToolsMissing { run, servers }.into()],
         None => unexpected(session, &Signal::ToolsMissing { run, servers }),
     }
+}
+
+/// A program on a terminal does something else than before.
+pub(super) fn terminal_activity(
+    session: &Session,
+    run: RunId,
+    activity: TerminalActivity,
+    watched: bool,
+) -> Vec<Event> {
+    match current(session, run) {
+        Some(held) if held.activity.is_some_and(|mark| mark.activity == activity) => Vec::new(),
+        Some(_) => vec![RunEvent::Activity { run, activity, watched }.into()],
+        None => unexpected(session, &Signal::TerminalActivity { run, activity, watched }),
+    }
+}
+
+/// Told once for each number of times. A bound that does not hold cannot be met.
+pub(super) fn bound_met(session: &Session, run: RunId, what: BoundedResource, times: u64) -> Vec<Event> {
+    let Some(held) = current(session, run) else {
+        return unexpected(session, &Signal::BoundMet { run, what, times });
+    };
+    let bounds = held.sandbox.iter().flat_map(|held| &held.bounds);
+    let bound = bounds.into_iter().find(|bound| bound.what == what && bound.met < times);
+    let event = bound.map(|bound| RunEvent::BoundMet { run, what, limit: bound.limit.clone(), times });
+    event.map(Into::into).into_iter().collect()
 }
 
 /// What an agent offers to choose, and what is in force: told once for each change.
@@ -242,6 +268,26 @@ fn detail(value: &serde_json::Value) -> serde_json::Value {
 pub(super) fn gate_withdrawn(session: &Session, request: &str, why: &str) -> Vec<Event> {
     let gate = session.open_gates().find(|gate| gate.question.request == request);
     gate.map(|gate| GateEvent::Withdrawn { gate: gate.id, why: short(why) }.into()).into_iter().collect()
+}
+
+/// What became of the session's branch, also after its end.
+pub(super) fn branch(session: &Session, signal: &Signal) -> Vec<Event> {
+    if session.deleted {
+        return Vec::new();
+    }
+    if let Signal::BranchMerged { branch, commit, into } = signal {
+        let (branch, commit, into) = (short(branch), short(commit), short(into));
+        return vec![ContextEvent::BranchMerged { branch, commit, into }.into()];
+    }
+    // Discarded again after a crash, it is told once.
+    let held = session.tree.as_ref().is_some_and(|tree| !tree.removed);
+    if let Signal::BranchDiscarded { branch, reference } = signal
+        && held
+    {
+        let (branch, reference) = (short(branch), short(reference));
+        return vec![ContextEvent::BranchDiscarded { branch, reference }.into()];
+    }
+    Vec::new()
 }
 
 /// Taken also for a session that has just ended: a stop is worth a place to come back to.

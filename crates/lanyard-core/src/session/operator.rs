@@ -10,6 +10,7 @@ use crate::session::attention::Pending;
 use crate::session::event::{ChangeEvent, Event, TurnEvent, TurnOutcome};
 use crate::session::record::{ActiveTurn, Session};
 use crate::session::refusal::Refusal;
+use crate::session::run::{ActivityMark, TerminalActivity};
 use crate::session::state::{InterruptCause, StateName};
 use crate::time::Timestamp;
 
@@ -22,14 +23,14 @@ pub(super) const SEEN_MAX: usize = 16;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorState {
-    /// A turn runs and nothing is asked.
+    /// A turn runs and nothing is asked, or a program on a terminal writes.
     Working,
-    /// An open gate, an uncertain turn that is not repeated unasked, a turn that a person sends on after a limit, or a
-    /// paused inbox with waiting turns.
+    /// An open gate, an uncertain turn that is not repeated unasked, a turn that a person sends on after a limit, a paused
+    /// inbox with waiting turns, or a program on a terminal that rang and that no screen showed.
     NeedsAnswer,
     /// The turn waits for the reset of a usage limit, and goes on by itself.
     WaitingForLimit,
-    /// The last turn finished and no operator has seen it.
+    /// The last turn finished, or a program on a terminal came to rest, and no operator has seen it.
     ReadyForReview,
     /// The last turn failed or was refused, the agent crashed, or the session ended as failed.
     Failed,
@@ -177,7 +178,9 @@ pub(super) fn see(session: &Session, by: &Actor, seq: u64) -> Result<Vec<Event>,
         return Err(Refusal::SeenAhead { seq, head: session.seq });
     }
     let person = matches!(by.kind, ActorKind::Operator | ActorKind::Observer);
-    let end = session.last_turn.as_ref().map_or(0, |turn| turn.seq);
+    let turn = session.last_turn.as_ref().map_or(0, |turn| turn.seq);
+    let rest = session.live_run().and_then(|run| run.activity).filter(ActivityMark::is_unwatched_rest);
+    let end = turn.max(rest.map_or(0, |mark| mark.seq));
     let covered = session.seen.iter().filter(|mark| mark.by == *by).map(|mark| mark.seq).max().unwrap_or(0);
     let new = person && end > covered && seq >= end;
     Ok(if new { vec![ChangeEvent::Seen { seq }.into()] } else { Vec::new() })
@@ -193,7 +196,9 @@ impl Session {
         let seen =
             |end: u64| self.seen.iter().any(|mark| mark.by.kind == ActorKind::Operator && mark.seq >= end);
         let waits = self.last_turn.as_ref().is_some_and(|turn| turn.review && !seen(turn.seq));
-        waits && self.turn.is_none() && !done
+        let rest = self.live_run().and_then(|run| run.activity).filter(ActivityMark::is_unwatched_rest);
+        let rests = rest.is_some_and(|mark| !seen(mark.seq));
+        (waits || rests) && self.turn.is_none() && !done
     }
 
     #[must_use]
@@ -257,6 +262,13 @@ impl Pending {
     }
 
     fn at_rest(&self, cause: Option<InterruptCause>) -> OperatorState {
+        match self.activity {
+            Some(TerminalActivity::Working) => return OperatorState::Working,
+            Some(TerminalActivity::Rang) if self.unread => return OperatorState::NeedsAnswer,
+            Some(TerminalActivity::Quiet) if self.unread => return OperatorState::ReadyForReview,
+            Some(TerminalActivity::Rang | TerminalActivity::Quiet) => return OperatorState::Idle,
+            None => {}
+        }
         match self.ended_as {
             Some(TurnEnd::Uncertain) => OperatorState::NeedsAnswer,
             Some(TurnEnd::Failed | TurnEnd::Refused | TurnEnd::Crashed | TurnEnd::Limit) => {

@@ -9,11 +9,14 @@ use crate::session::operator::{OperatorState, SEEN_MAX, calls_for_review};
 use crate::session::record::ActiveTurn;
 use crate::session::state::{InterruptCause, StateName};
 use crate::session::testing::{
-    Given, HOUR, ann, archive, born, calls_in_flight, daemon_restarted, ended, finished, gate_asked, given,
-    in_state, interrupted, interrupted_by, quiet, run_adopted, run_ready, run_started, see, send, session_id,
-    start_turn, started, turn_finished, turn_finished_as, turn_id, turn_lost,
+    Given, HOUR, activity, ann, archive, born, calls_in_flight, daemon_restarted, ended, finished,
+    gate_asked, given, in_state, interrupted, interrupted_by, quiet, run_adopted, run_ended, run_id,
+    run_ready, run_started, see, send, session_id, start_turn, started, turn_finished, turn_finished_as,
+    turn_id, turn_lost,
 };
-use crate::session::{Command, Delivery, NewSession, PauseReason, Refusal, decide, replay};
+use crate::session::{
+    Command, Delivery, NewSession, PauseReason, Refusal, Signal, TerminalActivity, decide, replay,
+};
 
 fn word(given: &Given) -> (OperatorState, bool) {
     (given.session.operator_state(), given.session.unread())
@@ -214,4 +217,31 @@ fn fnd_m3_fnd_d17_family_matters_and_boots_are_no_activity() {
     given = given.after(run_adopted(1)).later(HOUR).after(daemon_restarted());
     assert!(given.session.live_run().is_none());
     assert_eq!(given.session.last_activity_at, before);
+}
+
+/// A program on a terminal has no turns: what it writes is all that tells.
+#[test]
+fn a_program_on_a_terminal_works_rests_and_is_seen() {
+    use OperatorState::{Idle, NeedsAnswer, ReadyForReview, Working};
+    use TerminalActivity::{Quiet, Rang};
+    let works =
+        || given([]).after_each([run_started(1), run_ready(1), activity(1, TerminalActivity::Working)]);
+    assert_eq!(word(&given([]).after_each([run_started(1), run_ready(1)])), (Idle, false));
+    assert_eq!(word(&works()), (Working, false));
+    for (rest, expected) in [(Quiet, ReadyForReview), (Rang, NeedsAnswer)] {
+        let rests = works().after(activity(1, rest));
+        assert_eq!(word(&rests), (expected, true), "{rest:?}");
+        // The same again is nothing new.
+        let again = works().after(activity(1, rest)).after(activity(1, rest));
+        assert_eq!(again.session.seq, rests.session.seq, "{rest:?}");
+        let head = rests.session.seq;
+        let seen = rests.after(see(ann(), head));
+        assert_eq!(word(&seen), (Idle, false), "{rest:?}");
+        assert_eq!(word(&seen.after(activity(1, TerminalActivity::Working))), (Working, false), "{rest:?}");
+        // On a screen somewhere it was seen at once.
+        let watched = Signal::TerminalActivity { run: run_id(1), activity: rest, watched: true };
+        assert_eq!(word(&works().after(watched)), (Idle, false), "{rest:?}");
+    }
+    let over = works().after(run_ended(1, None));
+    assert_ne!(over.session.operator_state(), Working, "nothing runs any more");
 }

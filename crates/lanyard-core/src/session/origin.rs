@@ -91,6 +91,7 @@ impl Signal {
             | Self::RunStarted { .. }
             | Self::RunReady(_)
             | Self::RunAdopted { .. }
+            | Self::TerminalActivity { .. }
             | Self::RunEnded { .. }
             | Self::EndBlocked { .. }
             | Self::TurnLimited(_)
@@ -99,7 +100,10 @@ impl Signal {
             | Self::SnapshotTaken { .. }
             | Self::SnapshotSkipped { .. }
             | Self::RolledBack { .. }
+            | Self::BranchMerged { .. }
+            | Self::BranchDiscarded { .. }
             | Self::ToolsMissing { .. }
+            | Self::BoundMet { .. }
             | Self::Offered(_)
             | Self::InForce(_)
             | Self::DaemonRestarted

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
-use crate::id::{RunId, SessionId, TaskId, TurnId};
+use crate::id::{ComparisonId, RunId, SessionId, TaskId, TurnId};
 use crate::memory::MemoryPolicy;
 use crate::session::carrier::SeenCalls;
 use crate::session::choice::{AgentChoice, OfferMark};
@@ -85,6 +85,9 @@ pub struct Session {
     pub parent: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Fork>,
+    /// The comparison it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     pub policy: Policy,
@@ -304,6 +307,20 @@ pub struct ActiveTurn {
     /// The model, mode and effort for this turn alone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub choice: AgentChoice,
+    /// An operator let it begin although a budget is spent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+    /// Tool calls, and those that failed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub calls: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub calls_failed: u64,
+    /// Tokens in and out, as reported so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tokens: u64,
+    /// Cost as reported so far, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cost_micros: u64,
 }
 
 impl ActiveTurn {

@@ -1,5 +1,6 @@
 //! Why a command was refused: a stable code, one sentence of what happened, one of what to do.
 
+use crate::budget::{BudgetLine, BudgetScope};
 use crate::id::{CommentId, ConnectionId, GateId, NoteId, SessionId, TurnId};
 use crate::memory;
 use crate::refusals;
@@ -76,6 +77,9 @@ refusals! {
         SandboxHost { host: String } => "sandbox_host_invalid", Invalid
             ("`{host}` is no host for the network of a sandbox")
             ("name a host as `host`, `host:port` or `*.domain`, or use `all` or `gateway`");
+        BoundTooSmall { setting: &'static str, min: u32 } => "bound_too_small", Invalid
+            ("`{setting}` is too small for an agent to work with")
+            ("set it to {min} or more, or leave it out");
         Cycle { parent: SessionId } => "link_cycle", Conflict
             ("{parent} is the session itself or one of its descendants")
             ("choose a parent outside the session's own family below it");
@@ -163,6 +167,12 @@ refusals! {
             ("type into it with `lanyard attach`; start the program again with `lanyard resume`");
         Halted => "halted", Conflict ("an operator halted all work")
             ("see why with `lanyard halt --status`; an operator lifts the halt with `lanyard halt --lift`");
+        BudgetSpent(line: BudgetLine) => "budget_spent", Conflict
+            ("{0}")
+            ("{}", raise_advice(line.scope));
+        ForceForbidden => "force_forbidden", Forbidden
+            ("only an operator may begin a turn although a budget is spent")
+            ("leave `forced` out, and tell your operator what is left to do");
         RootOnly { level: u32, root: SessionId } => "intervention_root_only", Conflict
             ("turns of people go to sessions of level 1, and this one is of level {level}")
             ("send it to {root}, or guide this session with `lanyard guide`");
@@ -217,6 +227,13 @@ fn ended_advice(session: SessionId, state: StateName) -> String {
 
 fn ended_as(state: StateName) -> String {
     if state == StateName::Stopped { "was stopped".to_owned() } else { format!("has ended as {state}") }
+}
+
+/// The ways to go on with a spent budget.
+fn raise_advice(scope: BudgetScope) -> String {
+    let setting = scope.setting();
+    let by_itself = if scope == BudgetScope::Day { "wait for the next day, " } else { "" };
+    format!("{by_itself}raise `{setting}` and run `lanyard reload`, or send this one turn with `--force`")
 }
 
 const fn host_run_advice(native: bool) -> &'static str {

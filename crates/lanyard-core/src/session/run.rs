@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RunId;
+use crate::session::bounds::BoundedResource;
 use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::sandbox::Containment;
 
@@ -42,6 +43,50 @@ pub struct Run {
     /// The sandbox and the bounds that hold; absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Box<Containment>>,
+    /// What a program on a terminal is seen to do; absent for agents that are spoken to by a protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<ActivityMark>,
+}
+
+/// What a program on a terminal is seen to do. Its output is all that tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalActivity {
+    /// It writes.
+    Working,
+    /// It has written nothing for a while.
+    Quiet,
+    /// The same, and it rang the bell or sent a notification before.
+    Rang,
+}
+
+impl TerminalActivity {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::Quiet => "quiet",
+            Self::Rang => "rang",
+        }
+    }
+}
+
+/// The last change of a program's activity, and where in the log it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ActivityMark {
+    pub activity: TerminalActivity,
+    pub seq: u64,
+    /// Its screen was shown somewhere at that moment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watched: bool,
+}
+
+impl ActivityMark {
+    /// Whether the program came to rest and no screen showed it.
+    #[must_use]
+    pub const fn is_unwatched_rest(&self) -> bool {
+        !self.watched && !matches!(self.activity, TerminalActivity::Working)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -235,6 +280,24 @@ pub enum RunEvent {
         run: RunId,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         servers: Vec<String>,
+    },
+    /// A program on a terminal began to write, or came to rest.
+    #[serde(rename = "run.activity")]
+    Activity {
+        run: RunId,
+        activity: TerminalActivity,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        watched: bool,
+    },
+    /// The run reached a bound on its resources.
+    #[serde(rename = "run.bound_met")]
+    BoundMet {
+        run: RunId,
+        what: BoundedResource,
+        /// In words: `2048 MiB`.
+        limit: String,
+        /// In all since the run began.
+        times: u64,
     },
     /// What the agent offers to choose, and its own commands; written when it changes.
     #[serde(rename = "run.offered")]

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::session::bounds::{HeldBound, ResourceBounds};
 use crate::session::refusal::Refusal;
 
 /// Hosts in an allow-list.
@@ -163,7 +164,8 @@ impl AllowedHost {
     }
 }
 
-/// The least sandbox of a session. It only ever adds to what the agent's own settings ask for, and to what its parent has.
+/// The least sandbox of a session, and the most that its runs may use. It only ever adds to what the agent's own settings
+/// ask for, and to what its parent has.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SandboxRule {
@@ -171,6 +173,8 @@ pub struct SandboxRule {
     pub level: SandboxLevel,
     #[serde(skip_serializing_if = "reaches_all")]
     pub network: NetworkReach,
+    #[serde(skip_serializing_if = "ResourceBounds::is_empty")]
+    pub bounds: ResourceBounds,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -187,15 +191,28 @@ impl SandboxRule {
     #[must_use]
     pub fn new(level: SandboxLevel, network: NetworkReach) -> Self {
         let least = if network == NetworkReach::All { SandboxLevel::Off } else { SandboxLevel::Workspace };
-        Self { level: level.max(least), network }
+        Self { level: level.max(least), network, bounds: ResourceBounds::default() }
     }
 
-    /// Both together: the stricter level, and the network that both allow.
+    #[must_use]
+    pub fn bounded(self, bounds: ResourceBounds) -> Self {
+        Self { bounds, ..self }
+    }
+
+    /// Both together: the stricter level, the network that both allow, and the smaller bounds.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self::new(self.level.max(other.level), self.network.and(&other.network))
+            .bounded(self.bounds.and(&other.bounds))
     }
 
+    /// Whether it asks for a sandbox. Bounds alone need none.
+    #[must_use]
+    pub fn encloses(&self) -> bool {
+        self.level != SandboxLevel::Off
+    }
+
+    /// Whether it asks for nothing at all.
     #[must_use]
     pub fn is_open(&self) -> bool {
         *self == Self::default()
@@ -205,7 +222,7 @@ impl SandboxRule {
     #[must_use]
     pub fn is_wider_than(&self, above: &Self) -> bool {
         let both = self.and(above);
-        both.level != self.level || both.network != self.network
+        both.level != self.level || both.network != self.network || both.bounds != self.bounds
     }
 }
 
@@ -215,8 +232,6 @@ impl SandboxRule {
 pub enum SandboxMechanism {
     /// Namespaces, by the program `bwrap`.
     Bubblewrap,
-    /// Rules of the kernel on files and signals.
-    Landlock,
 }
 
 impl SandboxMechanism {
@@ -224,23 +239,11 @@ impl SandboxMechanism {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bubblewrap => "bubblewrap",
-            Self::Landlock => "landlock",
         }
     }
 }
 
-/// A bound on the resources of a run, and what holds it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HeldBound {
-    /// `memory`, `processes` or `cpu`.
-    pub what: String,
-    /// In words: `2048 MiB`.
-    pub limit: String,
-    /// `cgroup` for the run as a whole, `rlimit` for each process.
-    pub by: String,
-}
-
-/// The sandbox that holds in a run.
+/// The sandbox and the bounds that hold in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Containment {
     pub level: SandboxLevel,
@@ -250,7 +253,7 @@ pub struct Containment {
     pub network: NetworkReach,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<HeldBound>,
-    /// What this machine gives less of than the level promises, a sentence each.
+    /// What this machine gives less of than the level promises and the bounds ask for, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weaker: Vec<String>,
 }
@@ -259,21 +262,25 @@ impl Containment {
     /// The rule for the children of a session in whose run this holds.
     #[must_use]
     pub fn rule(&self) -> SandboxRule {
-        SandboxRule::new(self.level, self.network.clone())
+        let mut bounds = ResourceBounds::default();
+        for held in &self.bounds {
+            let _: bool = bounds.set(held.what.setting(), held.amount);
+        }
+        SandboxRule::new(self.level, self.network.clone()).bounded(bounds)
     }
 
     /// In one line: `workspace by bubblewrap, network gateway only`.
     #[must_use]
     pub fn in_words(&self) -> String {
-        use std::fmt::Write as _;
-        let mut text = self.level.as_str().to_owned();
-        if let Some(mechanism) = self.mechanism {
-            let _ = write!(text, " by {}, network {}", mechanism.as_str(), self.network.in_words());
-        }
-        for HeldBound { what, limit, by } in &self.bounds {
-            let _ = write!(text, ", {what} {limit} by {by}");
-        }
-        text
+        let level = match self.mechanism {
+            Some(mechanism) => {
+                let (level, network) = (self.level.as_str(), self.network.in_words());
+                format!("{level} by {}, network {network}", mechanism.as_str())
+            }
+            None => self.level.as_str().to_owned(),
+        };
+        let bounds = self.bounds.iter().map(HeldBound::in_words);
+        std::iter::once(level).chain(bounds).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -365,5 +372,10 @@ mod tests {
         assert!(!strict.is_wider_than(&workspace) && !closed.is_wider_than(&workspace));
         assert_eq!(strict.and(&closed), rule(SandboxLevel::Strict, NetworkReach::Gateway));
         assert_eq!(serde_json::to_string(&SandboxRule::default()).unwrap(), "{}");
+        let most = |memory_mib| ResourceBounds { memory_mib: Some(memory_mib), ..ResourceBounds::default() };
+        let (small, large) = (strict.clone().bounded(most(100)), strict.clone().bounded(most(200)));
+        assert!(large.is_wider_than(&small) && strict.is_wider_than(&large));
+        assert!(!small.is_wider_than(&large) && !large.is_wider_than(&strict));
+        assert!(!SandboxRule::default().bounded(most(100)).encloses());
     }
 }

@@ -5,13 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
+use crate::session::bounds::BoundedResource;
 use crate::session::choice::{AgentChoice, AgentOffer};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
 use crate::session::limit::LimitSeen;
 use crate::session::part::PromptPart;
 use crate::session::record::is_default;
-use crate::session::run::{Receipt, RunEnd, RunReady};
+use crate::session::run::{Receipt, RunEnd, RunReady, TerminalActivity};
 use crate::session::sandbox::Containment;
 use crate::session::state::InterruptCause;
 use crate::time::Timestamp;
@@ -166,11 +167,24 @@ pub enum Signal {
     RunAdopted {
         run: RunId,
     },
+    /// A program on a terminal began to write, or came to rest.
+    TerminalActivity {
+        run: RunId,
+        activity: TerminalActivity,
+        #[serde(default)]
+        watched: bool,
+    },
     /// The agent has not reached these MCP servers, although they were offered to it.
     ToolsMissing {
         run: RunId,
         #[serde(default)]
         servers: Vec<String>,
+    },
+    /// The run reached a bound on its resources, so many times in all.
+    BoundMet {
+        run: RunId,
+        what: BoundedResource,
+        times: u64,
     },
     /// What the agent offers to choose.
     Offered(Box<AgentOffer>),
@@ -217,6 +231,17 @@ pub enum Signal {
         added: u32,
         removed: u32,
     },
+    /// The session's branch was merged.
+    BranchMerged {
+        branch: String,
+        commit: String,
+        into: String,
+    },
+    /// The session's worktree and branch were removed; `reference` has what they held.
+    BranchDiscarded {
+        branch: String,
+        reference: String,
+    },
     /// The agent's work has ended: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
@@ -259,7 +284,9 @@ impl Signal {
             Self::RunStarted { .. } => "run_started",
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
+            Self::TerminalActivity { .. } => "terminal_activity",
             Self::ToolsMissing { .. } => "tools_missing",
+            Self::BoundMet { .. } => "bound_met",
             Self::Offered(_) => "offered",
             Self::InForce(_) => "in_force",
             Self::RunEnded { .. } => "run_ended",
@@ -268,6 +295,8 @@ impl Signal {
             Self::SnapshotTaken { .. } => "snapshot_taken",
             Self::SnapshotSkipped { .. } => "snapshot_skipped",
             Self::RolledBack { .. } => "rolled_back",
+            Self::BranchMerged { .. } => "branch_merged",
+            Self::BranchDiscarded { .. } => "branch_discarded",
             Self::WorkEnded { .. } => "work_ended",
             Self::DaemonRestarted => "daemon_restarted",
             Self::Quiet { .. } => "quiet",

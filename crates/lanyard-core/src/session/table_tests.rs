@@ -3,8 +3,8 @@
 
 use crate::session::Compliance;
 use crate::session::testing::{
-    START_MS, ann, begins, calls_in_flight, claim, comment_id, complies, draft, edit, ends, inbox, note_id,
-    notify, order, promote, release, see, send, turn_delivered, view, withdraw_turn,
+    START_MS, ann, begins, bound_met, calls_in_flight, claim, comment_id, complies, draft, edit, ends, inbox,
+    note_id, notify, order, promote, release, see, send, turn_delivered, view, withdraw_turn,
 };
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
@@ -17,18 +17,18 @@ use crate::session::event::{Ending, TurnOutcome};
 use crate::session::limit_tests::limited;
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
-    Answer, Given, HOUR, Input, add_alias, answer, archive, archived, asked_again, born, cancel_asked,
-    cancel_turn, checkpoint, choose, complete, context_compacted, daemon_restarted, delete, deleted, ended,
-    error_seen, fail, file_changed, gate_asked, gate_withdrawn, guidance_delivered, guide, in_force,
-    in_state, interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner, noted, offered, planned, quiet,
-    reset, resume, rolled_back, run_adopted, run_ended, run_ready, run_started, said, set_anchors,
-    set_memory, snapshot_skipped, snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned,
-    tools_missing, turn_finished, turn_finished_as, turn_lost, unarchive, usage, withdraw_guidance,
-    withdraw_stop, work_ended,
+    Answer, Given, HOUR, Input, activity, add_alias, answer, archive, archived, asked_again, born,
+    branch_discarded, branch_merged, cancel_asked, cancel_turn, checkpoint, choose, complete,
+    context_compacted, daemon_restarted, delete, deleted, ended, error_seen, fail, file_changed, gate_asked,
+    gate_withdrawn, guidance_delivered, guide, in_force, in_state, interrupted_by, issue_seen,
+    migrate_to_agent, migrate_to_owner, noted, offered, planned, quiet, rename, reset, resume, rolled_back,
+    run_adopted, run_ended, run_ready, run_started, said, set_anchors, set_memory, snapshot_skipped,
+    snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned, tools_missing, turn_finished,
+    turn_finished_as, turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
 };
 use crate::session::{
     Command, Delivery, InboxChange, LimitKind, NewSession, Promotion, ReviewCommand, Signal, State,
-    StateName, StopLevel,
+    StateName, StopLevel, TerminalActivity,
 };
 
 const LEGEND: &str = "\
@@ -266,6 +266,8 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("run_ready", run_ready(1)),
                 ("run_adopted", run_adopted(1)),
                 ("tools_missing", tools_missing(1, &["lanyard"])),
+                ("terminal_activity", activity(1, TerminalActivity::Working)),
+                ("bound_met", bound_met(1, 1)),
                 ("offered", offered(&["opus"])),
                 ("in_force", in_force("opus")),
                 ("run_ended", run_ended(1, InterruptCause::Crash)),
@@ -285,6 +287,8 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("snapshot_taken", snapshot_taken("turn-1")),
                 ("snapshot_skipped", snapshot_skipped("no_git")),
                 ("rolled_back", rolled_back()),
+                ("branch_merged", branch_merged()),
+                ("branch_discarded", branch_discarded()),
             ],
         ),
     ]
@@ -318,6 +322,7 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
                 ("set_anchors", set_anchors(&["anchor"])),
                 ("set_memory", set_memory(MemoryMode::Full)),
                 ("choose", choose("opus")),
+                ("rename", rename("t")),
                 ("checkpoint", checkpoint()),
                 ("migrate, agent", migrate_to_agent("reviewer")),
                 ("migrate, owner", migrate_to_owner("bob")),
@@ -426,8 +431,8 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..24).collect());
-    assert_eq!(numbers(signal_number), (0..38).collect());
+    assert_eq!(numbers(command_number), (0..25).collect());
+    assert_eq!(numbers(signal_number), (0..41).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -461,6 +466,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::See { .. } => 22,
         Command::Review(_) => 23,
         Command::Choose { .. } => 23,
+        Command::Rename { .. } => 24,
     })
 }
 
@@ -505,6 +511,10 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::TurnLimited(_) => 35,
         Signal::Offered(_) => 36,
         Signal::InForce(_) => 37,
+        Signal::TerminalActivity { .. } => 41,
+        Signal::BranchMerged { .. } => 38,
+        Signal::BranchDiscarded { .. } => 39,
+        Signal::BoundMet { .. } => 40,
     })
 }
 

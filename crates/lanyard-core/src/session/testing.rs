@@ -504,6 +504,7 @@ pub(super) fn started(turn: u128) -> Event {
         by: None,
         memory: None,
         choice: AgentChoice::default(),
+        forced: false,
     }
     .into()
 }
@@ -573,6 +574,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         delivery,
         memory: None,
         choice: AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: None,
     };
@@ -666,6 +668,10 @@ pub(super) fn set_memory(mode: MemoryMode) -> Input {
 pub(super) fn choose(model: &str) -> Input {
     let choice = AgentChoice { model: Some(model.into()), ..AgentChoice::default() };
     Command::Choose { choice }.into()
+}
+
+pub(super) fn rename(title: &str) -> Input {
+    Command::Rename { title: title.into() }.into()
 }
 
 pub(super) fn set_anchors(anchors: &[&str]) -> Input {

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{SessionId, TaskId, WorkerId};
+use crate::id::{ComparisonId, SessionId, TaskId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::policy::{MemoryMode, Staleness};
 use crate::session::choice::{AgentChoice, OfferMark, bypasses_approvals};
@@ -86,6 +86,9 @@ pub struct SessionView {
     /// Whether it may have children of its own.
     pub can_delegate: bool,
     pub forked_from: Option<Fork>,
+    /// The comparison it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonId>,
     pub aliases: Vec<String>,
     pub memory_mode: MemoryMode,
     /// The memory policy in full.
@@ -185,6 +188,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         depth_limit: s.policy.depth_limit,
         can_delegate: can_delegate(session, lineage),
         forked_from: s.forked_from,
+        comparison: s.comparison,
         aliases: s.aliases,
         memory_mode: s.policy.memory.mode,
         memory: s.policy.memory,

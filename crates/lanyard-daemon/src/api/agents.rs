@@ -10,11 +10,15 @@ use axum::response::{IntoResponse, Response};
 use lanyard_api::agents::naming;
 use lanyard_api::agents::settings::DriverKind;
 use lanyard_api::types::{AgentCheck, AgentEntry, AgentList, AgentProblem, NewResume, Reason};
-use lanyard_core::session::{Command, DrivenBy, IMPORTED, ResumeWay, State as SessionState};
+use lanyard_core::session::{
+    AgentAbility, Command, DrivenBy, IMPORTED, ResumeWay, Run, State as SessionState, lacks_of_capabilities,
+};
 use lanyard_core::{Outcome, Session};
 
 use crate::api::App;
+use crate::api::branches::BranchRefusal;
 use crate::api::context::{Change, Target, load, missing, query};
+use crate::api::lacks;
 use crate::api::sessions::{command_on, not_rolling_back};
 use crate::problem::Problem;
 use lanyard_agents::agents::roster::{CheckOutcome, Listed};
@@ -147,6 +151,10 @@ pub(super) fn can_take_turn(app: &App, session: &Session) -> Result<(), Problem>
         return Ok(());
     }
     can_be_run(app, session)?;
+    if let Some(tree) = session.tree.as_ref().filter(|tree| tree.removed) {
+        let (session, branch) = (session.id, tree.branch.clone());
+        return Err(BranchRefusal::Discarded { session, branch }.into());
+    }
     let agent = session.hands.agent.as_deref().unwrap_or_default();
     app.agents
         .can_start(agent, session.terminal.as_ref())
@@ -160,6 +168,10 @@ pub(super) async fn compact(
     _: Change<Reason>,
 ) -> Result<Response, Problem> {
     let session = load(&app, target.0).await?.session;
+    // Without a process that is the reason, whatever the agent can do.
+    if session.run.as_ref().is_some_and(Run::is_live) {
+        lacks::admit(&app, &session, AgentAbility::Compact).await?;
+    }
     let key = format!("{:032x}", app.clock.random());
     match app.wishes.compact(target.0, key, COMPACT_WAIT).await {
         CompactionAnswer::Begun => {
@@ -183,8 +195,8 @@ pub(super) async fn compact(
         CompactionAnswer::NotOffered => Err(Problem::new(
             StatusCode::CONFLICT,
             "compact_not_offered",
-            "the agent cannot compact its context when asked, or not now",
-            "wait for the turn to end and try again, or let the agent do it by itself",
+            "the agent cannot compact its context now",
+            "wait for the turn to end and try again",
         )),
         CompactionAnswer::NotRunning => Err(Problem::new(
             StatusCode::CONFLICT,
@@ -219,12 +231,14 @@ pub(super) fn entry(listed: Listed) -> AgentEntry {
 fn report(name: String, checked: CheckOutcome) -> AgentCheck {
     match checked {
         CheckOutcome::Works { info, capabilities, warnings } => {
+            let lacks = lacks_of_capabilities(&name, capabilities);
             let (info, capabilities) = (Some(info), Some(capabilities));
-            AgentCheck { name, works: true, info, capabilities, warnings, problem: None }
+            AgentCheck { name, works: true, info, capabilities, lacks, warnings, problem: None }
         }
         CheckOutcome::Fails { code, what } => {
             let problem = Some(AgentProblem { code, what });
-            AgentCheck { name, works: false, info: None, capabilities: None, warnings: Vec::new(), problem }
+            let (lacks, warnings) = (Vec::new(), Vec::new());
+            AgentCheck { name, works: false, info: None, capabilities: None, lacks, warnings, problem }
         }
     }
 }

@@ -6,14 +6,19 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use lanyard_agents::agents::roster::CheckOutcome;
 use lanyard_api::agents::naming;
 use lanyard_api::types::AgentDetail;
 use lanyard_core::Session;
-use lanyard_core::session::{AgentChoice, AgentOffer, Command, Envelope, Event, Refusal, RunEvent};
+use lanyard_core::session::{
+    AgentAbility, AgentChoice, AgentOffer, ChoiceKind, Command, DrivenBy, Envelope, Event, Refusal, RunEvent,
+    lacks_of_agent,
+};
 
 use crate::api::App;
 use crate::api::agents::entry;
 use crate::api::context::{Change, Target, load, on_disk};
+use crate::api::lacks;
 use crate::api::sessions::command_on;
 use crate::problem::Problem;
 use lanyard_engine::engine::AskError;
@@ -45,7 +50,12 @@ pub(super) async fn agent(
     };
     let known = app.agents.offer(&name);
     let (offered_at, offer) = known.map_or((None, None), |known| (Some(known.at), Some(known.offer)));
-    Ok(Json(AgentDetail { agent: entry(listed), offer, offered_at }))
+    let can = match &listed.checked {
+        Some(CheckOutcome::Works { capabilities, .. }) => Some(*capabilities),
+        Some(CheckOutcome::Fails { .. }) | None => None,
+    };
+    let lacks = lacks_of_agent(&name, can, offer.as_ref());
+    Ok(Json(AgentDetail { agent: entry(listed), offer, offered_at, lacks }))
 }
 
 /// What the session's agent offers: as it said itself, else as it said elsewhere. Nothing where it is not known.
@@ -74,6 +84,11 @@ fn refused(refusal: Refusal) -> Problem {
 pub(super) async fn admit(app: &Arc<App>, session: &Session, choice: &AgentChoice) -> Result<(), Problem> {
     if choice.is_empty() {
         return Ok(());
+    }
+    if session.driver() == DrivenBy::Parent {
+        for kind in ChoiceKind::ALL.into_iter().filter(|kind| choice.get(*kind).is_some()) {
+            lacks::admit(app, session, AgentAbility::of_choice(kind)).await?;
+        }
     }
     match offer_of(app, session).await? {
         Some(offer) => offer.admit(choice).map_err(refused),

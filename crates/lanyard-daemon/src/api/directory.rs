@@ -19,6 +19,7 @@ use crate::api::App;
 use crate::api::choices::offer_of;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
+use crate::api::lacks;
 use crate::families::plans;
 use crate::problem::Problem;
 use lanyard_engine::hub::{EventReader, ReaderWant, events_json};
@@ -207,7 +208,8 @@ pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<Sessi
     view.suspected_orphan &= !waits_below;
     let runtime = Runtime::new(view.state, view.last_seq, app.presence.count(view.id));
     let offer = offer_of(&app, &loaded.session).await?;
-    Ok(Json(SessionDetail { view, runtime, offer, damage: loaded.damage }))
+    let lacks = lacks::of(&app, &loaded.session, offer.as_ref()).await?;
+    Ok(Json(SessionDetail { view, runtime, offer, lacks, damage: loaded.damage }))
 }
 
 pub(super) async fn tree(State(app): Shared, target: Target) -> Result<Json<TreeNode>, Problem> {

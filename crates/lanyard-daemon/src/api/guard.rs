@@ -16,7 +16,7 @@ use crate::api::App;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::plans::on_families_disk;
 use crate::api::right::{Right, bounded};
-use crate::auth::{Access, Caller, Denied, Means, permit, shown};
+use crate::auth::{Access, Caller, Denied, Means, client_of, permit, shown};
 use crate::families::find;
 use crate::problem::Problem;
 use crate::server::Via;
@@ -96,6 +96,13 @@ pub(super) async fn admit(
     check_host(app, headers, via)?;
     let shown = shown(headers, app.address.port()).ok_or(Denied::NoToken)?;
     let mut caller = app.tokens.caller(Some(&shown.authorization))?;
+    if caller.token.is_some() {
+        let now = app.clock.now();
+        if caller.is_over(now) {
+            return Err(Denied::LinkEnded.into());
+        }
+        app.tokens.used(&caller, client_of(headers, shown.by), now);
+    }
     if shown.by == Means::Cookie {
         check_page(app, method, headers)?;
     }
@@ -117,8 +124,12 @@ pub(super) async fn admit(
     }
     match (permit(&caller, access, target), target) {
         (Ok(()), _) => Ok((caller, target)),
+        (Err(Denied::OtherSession), Some(below)) if caller.is_shared() => {
+            let shown = Box::pin(is_below(app, &caller, below)).await?;
+            if shown { Ok((caller, target)) } else { Err(Denied::NotShared.into()) }
+        }
         (Err(Denied::OtherSession), Some(hosted))
-            if matches!(access, Access::Call | Access::Look)
+            if matches!(access, Access::Call | Access::Look | Access::Shared)
                 && Box::pin(hosts(app, &caller, hosted)).await? =>
         {
             Ok((caller, target))
@@ -173,6 +184,13 @@ async fn hosts(app: &Arc<App>, caller: &Caller, hosted: SessionId) -> Result<boo
         Ok(false)
     });
     found.await
+}
+
+/// Whether a session is below that of a share link.
+async fn is_below(app: &Arc<App>, caller: &Caller, below: SessionId) -> Result<bool, Problem> {
+    let lineages = on_disk(app, move |store| store.lineages(&[below])).await?;
+    let above = lineages.first().map(|lineage| lineage.ancestors.as_slice()).unwrap_or_default();
+    Ok(caller.session.is_some_and(|shared| above.contains(&shared)))
 }
 
 pub(super) fn via(request: &Request) -> Via {

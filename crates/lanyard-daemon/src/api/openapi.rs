@@ -129,6 +129,7 @@ fn kind_of(route: &ApiRoute) -> &'static str {
 const fn access(access: Access) -> &'static str {
     match access {
         Access::Look => "operator, observer, the session's agent or its host",
+        Access::Shared => "operator, observer, the reader of a share link, the session's agent or its host",
         Access::LookAll => "operator, observer",
         Access::Own | Access::Message => "operator, the session's agent",
         Access::Call => "operator, the session's agent or its host",

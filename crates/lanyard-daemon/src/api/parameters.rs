@@ -12,8 +12,8 @@ use lanyard_core::session::{Lifecycle, OperatorState, StateName};
 use lanyard_core::task::TaskState;
 use lanyard_core::text::NAME_CHARS_MAX;
 use lanyard_core::{
-    AttachmentId, CommentId, ConnectionId, FlowId, FollowedKind, GateId, MailId, MemoryId, MemoryMode,
-    NoteId, NotificationId, SessionId, TaskId, Timestamp, TurnId, WorkerId,
+    AttachmentId, CommentId, ComparisonId, ConnectionId, FlowId, FollowedKind, GateId, MailId, MemoryId,
+    MemoryMode, NoteId, NotificationId, SessionId, TaskId, Timestamp, TurnId, WorkerId,
 };
 use lanyard_store::Sort;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -93,6 +93,7 @@ fn in_path(name: &str, generator: &mut SchemaGenerator) -> Value {
         "flow" => of::<FlowId>(generator),
         "attachment" => of::<AttachmentId>(generator),
         "comment" => of::<CommentId>(generator),
+        "comparison" => of::<ComparisonId>(generator),
         _ => json!({ "type": "string", "minLength": 1 }),
     }
 }

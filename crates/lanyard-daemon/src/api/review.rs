@@ -127,6 +127,7 @@ pub(super) async fn send(
         delivery: delivery.unwrap_or(Delivery::Queue),
         memory: None,
         choice: AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: Some(wanted.into_iter().map(placed).collect()),
     };

@@ -8,22 +8,24 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_api::names::API;
 use lanyard_api::types::{
-    AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, Bulk, BulkAnswer,
-    CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CommentEdit,
-    CompleteTask, ContinuityReport, DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame,
-    DiscardedTask, EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport,
+    AdoptTask, AgentCheck, AgentDetail, AgentList, Anchors, AuditPage, BackupReceipt, BranchView,
+    BudgetReport, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask,
+    CheckReport, CommentEdit, ComparisonList, ComparisonView, CompleteTask, ContinuityReport, DaemonStatus,
+    Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardSession, DiscardedSession, DiscardedTask,
+    EditSession, EventsPage, FamilyMember, FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport,
     FlowView, Forget, Forgotten, GateAnswer, GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState,
-    HeldWriter, HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit, InboxOrder,
-    InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList, McpNames, Me, MemoryImport,
-    MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedFlow,
-    MergedTask, Migration, NameMatches, NewAlias, NewBackup, NewCall, NewComment, NewFlowBody, NewFork,
-    NewGc, NewGuidance, NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest,
-    NewResume, NewReview, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent,
-    NewTerminalInput, NewToken, NewTurn, NewViewed, NewWindowSize, NewWriter, NotificationBulk,
-    NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
-    NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, PullRequest, PullRequestOffer,
-    PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, ReviewView, RolledBack, RunReport,
-    RunToken, SearchPage, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList,
+    HealthHistory, HeldWriter, HistoryPage, IdChain, ImportPlan, ImportReceipt, Imported, InboxEdit,
+    InboxOrder, InboxPromotion, InboxView, InsightReport, KeepOne, KeptOne, MailPage, McpAddress, McpCheck,
+    McpList, McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView,
+    MemoryStatus, MergeSession, MergeTask, MergedFlow, MergedSession, MergedTask, Migration, NameMatches,
+    NewAlias, NewBackup, NewCall, NewComment, NewComparison, NewFlowBody, NewFork, NewGc, NewGuidance,
+    NewImport, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewPullRequest, NewResume, NewReview,
+    NewRollback, NewSeen, NewSessionMemory, NewShare, NewSignInLink, NewStop, NewSubagent, NewTerminalInput,
+    NewToken, NewTurn, NewViewed, NewWindowSize, NewWriter, NotificationBulk, NotificationBulkAnswer,
+    NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList,
+    PlanMarkdown, PlanView, PresenceList, PullRequest, PullRequestOffer, PurgeView, Reason, Rebuilt,
+    RecordFrame, Reloaded, Resumed, RetryTask, ReviewView, RolledBack, RunReport, RunToken, SearchPage,
+    SendAgain, SessionDetail, SessionPage, ShareLink, SignIn, SignInLink, SignedIn, SnapshotList,
     StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
     TerminalFrame, TerminalReceipt, TerminalView, TokenInfo, TokenList, TreeNode, TrustSetup, TurnList,
     TurnReceipt, UploadedAttachment, WorkerList, WorkspaceDiff, WorktreeSetup, WriterAnswer, WriterView,
@@ -39,10 +41,10 @@ use crate::api::guard::guard;
 use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
-    App, agents, attach, attachments, audit, bulk, calls, choices, diff, directory, flows, gates, histories,
-    ids, journal, mailbox, mcp, memory, metrics, name_lookup, notifications, observed, pages, plans,
-    pull_requests, records, review, search, sessions, sign_in, snapshots, stops, streams, subagents, system,
-    tasks, terminal, turns, worktrees, writer,
+    App, agents, attach, attachments, audit, branches, bulk, calls, choices, comparisons, diff, directory,
+    flows, gates, health, histories, ids, insight, journal, mailbox, mcp, memory, metrics, name_lookup,
+    notifications, observed, pages, plans, pull_requests, records, review, search, sessions, shares, sign_in,
+    snapshots, stops, streams, subagents, system, tasks, terminal, turns, worktrees, writer,
 };
 use crate::auth::Access;
 
@@ -113,6 +115,8 @@ const SEARCH: &[&str] = &["q", "agent", "in", "session", "kind", "since", "curso
 
 const SESSION_SEARCH: &[&str] = &["q", "kind", "since", "cursor", "limit"];
 
+const INSIGHT: &[&str] = &["days", "by", "zone", "limit"];
+
 const HISTORIES: &[&str] = &["agent", "workspace", "cursor", "limit"];
 
 const RECORDS: &[&str] = &["after", "kind", "plan", "record"];
@@ -134,9 +138,12 @@ fn recorded(path: &str, name: &str) -> Recorded {
         "backup" => Recorded::Nowhere,
         // It is kept under the hash of its content, and is nothing before a message refers to it.
         "upload_attachment" => Recorded::Nowhere,
-        "new_token" | "new_sign_in_link" | "task_token" | "mcp_address" => Recorded::WithoutAnswer,
+        "new_token" | "new_sign_in_link" | "task_token" | "mcp_address" | "share_session" => {
+            Recorded::WithoutAnswer
+        }
         "add_memory" | "add_session_memory" => Recorded::WithoutAnswer,
-        "compact_session" | "set_memory_policy" | "bulk" | "open_pull_request" => Recorded::Here,
+        "compact_session" | "set_memory_policy" | "bulk" | "open_pull_request" | "merge_session"
+        | "discard_session" => Recorded::Here,
         _ if path.starts_with("/sessions") || path.starts_with("/ops/sessions") => Recorded::InSession,
         _ => Recorded::Here,
     }
@@ -196,6 +203,7 @@ pub fn table() -> Vec<ApiRoute> {
     let mut routes = about_the_daemon();
     routes.extend(about_signing_in());
     routes.extend(about_sessions());
+    routes.extend(about_comparisons());
     routes.extend(about_turns());
     routes.extend(about_reviews());
     routes.extend(about_control());
@@ -238,7 +246,7 @@ fn about_signing_in() -> Vec<ApiRoute> {
         look!("/me" Known "me" "Who is calling, and the bounds that hold here." &[] => Me, sign_in::me),
         change!(post "/sign-in/links" Operate "new_sign_in_link" "Make a link that signs a browser in, once." NewSignInLink => 201 SignInLink, sign_in::new_link),
         change!(post "/sign-in" Anyone "sign_in" "Sign a browser in with the code of a link; the answer sets a cookie." SignIn => 200 SignedIn, sign_in::sign_in),
-        ApiRoute { answers: (204, None), ..change!(post "/sign-out" LookAll "sign_out" "Revoke the token of the browser's cookie, and clear it." Reason => 204 Reason, sign_in::sign_out) },
+        ApiRoute { answers: (204, None), ..change!(post "/sign-out" Known "sign_out" "Revoke the token of the browser's cookie, and clear it." Reason => 204 Reason, sign_in::sign_out) },
     ]
 }
 
@@ -251,19 +259,21 @@ fn about_sessions() -> Vec<ApiRoute> {
         look!("/search" LookAll "search" "Messages, tool calls and results of all sessions that have all words of a query." SEARCH => SearchPage, search::all),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
         change!(post "/sessions/bulk" Operate "bulk" "Do one thing to many sessions, each on its own; `dry_run` only tells." Bulk => 200 BulkAnswer, bulk::bulk),
-        look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
+        look!("/sessions/{id}" Shared "get_session" "One session." &[] => SessionDetail, directory::get),
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
+        change!(patch "/sessions/{id}" Operate "edit_session" "Give it another title." EditSession => 200 Outcome, branches::rename),
         look!("/sessions/{id}/purge" Look "purge_state" "How far the purge of a deleted session has come, and its tombstone." &[] => PurgeView, journal::purge),
-        look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
-        look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
-        look!("/sessions/{id}/search" Look "search_session" "As `search`, in its log alone." SESSION_SEARCH => SearchPage, search::of_session),
-        stream!("/sessions/{id}/attach" Look "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
-        look!("/sessions/{id}/terminal" Look "get_terminal" "The screen of a program on a terminal, as text." &["transcript"] => TerminalView, terminal::view),
-        stream!("/sessions/{id}/terminal/attach" Look "attach_terminal" "A program on a terminal, live: a WebSocket with output in binary frames, that also takes requests." TERMINAL => TerminalFrame, terminal::attach),
-        ApiRoute { answers: (200, None), ..look!("/sessions/{id}/terminal/recording" Look "terminal_recording" "What it wrote, with times, as asciicast 2." &[] => TerminalView, terminal::recording) },
+        look!("/sessions/{id}/tree" Shared "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
+        look!("/sessions/{id}/events" Shared "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
+        look!("/sessions/{id}/budgets" Look "session_budgets" "The budgets of a session, its family and the day, and what is left of them." &[] => BudgetReport, insight::budgets_of_session),
+        look!("/sessions/{id}/search" Shared "search_session" "As `search`, in its log alone." SESSION_SEARCH => SearchPage, search::of_session),
+        stream!("/sessions/{id}/attach" Shared "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
+        look!("/sessions/{id}/terminal" Shared "get_terminal" "The screen of a program on a terminal, as text." &["transcript"] => TerminalView, terminal::view),
+        stream!("/sessions/{id}/terminal/attach" Shared "attach_terminal" "A program on a terminal, live: a WebSocket with output in binary frames, that also takes requests." TERMINAL => TerminalFrame, terminal::attach),
+        ApiRoute { answers: (200, None), ..look!("/sessions/{id}/terminal/recording" Shared "terminal_recording" "What it wrote, with times, as asciicast 2." &[] => TerminalView, terminal::recording) },
         change!(post "/sessions/{id}/terminal/input" Operate "type_terminal" "Type into it; once per key." NewTerminalInput => 200 TerminalReceipt, terminal::input),
         change!(post "/sessions/{id}/terminal/size" Operate "resize_terminal" "Give its window another size." NewWindowSize => 200 TerminalReceipt, terminal::resize),
-        look!("/sessions/{id}/presence" Look "list_presence" "Who is attached to it now." &[] => PresenceList, attach::presence),
+        look!("/sessions/{id}/presence" Shared "list_presence" "Who is attached to it now." &[] => PresenceList, attach::presence),
         change!(post "/sessions/{id}/seen" LookAll "see_session" "Mark its log as seen by the caller, up to a position." NewSeen => 200 Outcome, sessions::see),
         change!(post "/sessions/{id}/link" Operate "link_session" "Make it a child of another session." NewLink => 200 Outcome, sessions::link),
         change!(post "/sessions/{id}/migrate" Operate "migrate_session" "Hand it to another agent, worker or owner." Migration => 200 Outcome, sessions::migrate),
@@ -271,8 +281,23 @@ fn about_sessions() -> Vec<ApiRoute> {
         change!(post "/sessions/{id}/archive" Operate "archive_session" "Put it away; nothing is lost." Reason => 200 Outcome, sessions::archive),
         change!(post "/sessions/{id}/unarchive" Operate "unarchive_session" "Bring it back." Reason => 200 Outcome, sessions::unarchive),
         change!(post "/sessions/{id}/reset" Operate "reset_session" "Start its conversation over; the log goes on." Reason => 200 Outcome, sessions::reset),
+        look!("/sessions/{id}/branch" LookAll "session_branch" "The branch of its own worktree: commits, files, what is not committed, and whether it is merged." &[] => BranchView, branches::view),
+        change!(post "/sessions/{id}/merge" Operate "merge_session" "Merge the branch of its own worktree into what is checked out in the repository." MergeSession => 200 MergedSession, branches::merge),
+        change!(post "/sessions/{id}/discard" Operate "discard_session" "Remove its own worktree and branch, and archive it; git keeps the work under a ref." DiscardSession => 200 DiscardedSession, branches::discard),
+        change!(post "/sessions/{id}/shares" Operate "share_session" "Make a link with which others may look at it and those below, for a time." NewShare => 201 ShareLink, shares::share),
+        look!("/sessions/{id}/shares" Operate "list_shares" "Its share links; a link ends when its token is revoked." &[] => TokenList, shares::list),
         change!(post "/sessions/{id}/aliases" Operate "add_alias" "Give it a further name." NewAlias => 201 Outcome, sessions::add_alias),
         change!(post "/sessions/{id}/anchors" Operate "set_anchors" "Set the facts that must survive a compaction." Anchors => 200 Outcome, sessions::set_anchors),
+    ]
+}
+
+#[rustfmt::skip]
+fn about_comparisons() -> Vec<ApiRoute> {
+    vec![
+        look!("/comparisons" LookAll "list_comparisons" "Comparisons, newest first." &[] => ComparisonList, comparisons::list),
+        change!(post "/comparisons" Operate "new_comparison" "Give the same message to two to four agents, each in a session and a worktree of its own." NewComparison => 201 ComparisonView, comparisons::create),
+        look!("/comparisons/{comparison}" LookAll "get_comparison" "A comparison and its sessions." &[] => ComparisonView, comparisons::get),
+        change!(post "/comparisons/{comparison}/keep" Operate "keep_one" "Keep one of its sessions, merged where asked, and discard the others." KeepOne => 200 KeptOne, comparisons::keep),
     ]
 }
 
@@ -281,10 +306,10 @@ fn about_turns() -> Vec<ApiRoute> {
     vec![
         change!(post "/sessions/{id}/turns" Operate "start_turn" "Send a message: it starts a turn, waits, steers or interrupts." NewTurn => 201 TurnReceipt, turns::send),
         ApiRoute { body: None, query: &["name"], ..change!(post "/attachments" Operate "upload_attachment" "Keep content that messages can refer to. The body is the content; the same content is the same attachment." Reason => 201 UploadedAttachment, attachments::upload) },
-        ApiRoute { query: &["name"], ..look!("/sessions/{id}/attachments/{attachment}" Look "get_attachment" "The content of an attachment that the session refers to." &[] => serde_json::Value, attachments::fetch) },
-        look!("/sessions/{id}/turns" Look "list_turns" "Its turns and what became of them, newest first." &["cursor", "limit"] => TurnList, turns::list),
-        look!("/sessions/{id}/turns/{turn}" Look "get_turn" "One turn." &[] => TurnRow, turns::get),
-        look!("/sessions/{id}/inbox" Look "get_inbox" "Messages that wait for their turn, the next one first." &[] => InboxView, turns::inbox),
+        ApiRoute { query: &["name"], ..look!("/sessions/{id}/attachments/{attachment}" Shared "get_attachment" "The content of an attachment that the session refers to." &[] => serde_json::Value, attachments::fetch) },
+        look!("/sessions/{id}/turns" Shared "list_turns" "Its turns and what became of them, newest first." &["cursor", "limit"] => TurnList, turns::list),
+        look!("/sessions/{id}/turns/{turn}" Shared "get_turn" "One turn." &[] => TurnRow, turns::get),
+        look!("/sessions/{id}/inbox" Shared "get_inbox" "Messages that wait for their turn, the next one first." &[] => InboxView, turns::inbox),
         change!(post "/sessions/{id}/inbox/order" Operate "order_inbox" "Put the messages that wait in another order." InboxOrder => 200 Outcome, turns::order),
         change!(post "/sessions/{id}/inbox/pause" Operate "pause_inbox" "Pause the inbox until it is resumed." Reason => 200 Outcome, turns::pause),
         change!(post "/sessions/{id}/inbox/go" Operate "resume_inbox" "Let the inbox go on." Reason => 200 Outcome, turns::go),
@@ -313,9 +338,9 @@ fn about_control() -> Vec<ApiRoute> {
     vec![
         change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 CancelReceipt, turns::cancel),
         change!(post "/sessions/{id}/stop" Operate "stop_session" "Ask it to stop, or raise the stop that is pending." NewStop => 202 Stopping, stops::stop),
-        look!("/sessions/{id}/stop" Look "stop_receipt" "What its stop has reached so far, and by which channel." &[] => StopReceipt, stops::receipt),
+        look!("/sessions/{id}/stop" Shared "stop_receipt" "What its stop has reached so far, and by which channel." &[] => StopReceipt, stops::receipt),
         change!(post "/sessions/{id}/stop/withdraw" Operate "withdraw_stop" "Take a stop back before level 3." Reason => 200 Stopping, stops::withdraw),
-        look!("/sessions/{id}/guidance" Look "list_guidance" "Its guidance: what waits, and the newest that is settled." &[] => GuidanceList, stops::guidance),
+        look!("/sessions/{id}/guidance" Shared "list_guidance" "Its guidance: what waits, and the newest that is settled." &[] => GuidanceList, stops::guidance),
         change!(post "/sessions/{id}/guidance" Operate "guide_session" "Send words into the running agent." NewGuidance => 201 Outcome, sessions::guide),
         change!(delete "/sessions/{id}/guidance/{note}" Operate "withdraw_guidance" "Take words back that were not delivered." Reason => 200 Outcome, sessions::withdraw_guidance),
         change!(post "/sessions/{id}/complete" Own "complete_session" "End it as completed." Reason => 200 Outcome, sessions::complete),
@@ -343,10 +368,10 @@ fn about_agents() -> Vec<ApiRoute> {
         look!("/histories" Operate "list_histories" "Conversations in the agents' own histories on the daemon's machine, newest first." HISTORIES => HistoryPage, histories::list),
         change!(post "/histories/import" Operate "import_history" "Make a session of a conversation, with its transcript; again, and it is the same session." NewImport => 201 ImportReceipt, histories::import),
         look!("/gates" LookAll "list_gates" "Every open approval." &[] => GateList, gates::list),
-        look!("/sessions/{id}/gates" Look "list_session_gates" "A session's approvals, with the newest that are settled." &[] => GateList, gates::of_session),
+        look!("/sessions/{id}/gates" Shared "list_session_gates" "A session's approvals, with the newest that are settled." &[] => GateList, gates::of_session),
         change!(post "/sessions/{id}/gates/{gate}" Operate "answer_gate" "Answer an approval; the first answer stands." GateAnswer => 200 Outcome, gates::answer),
-        look!("/sessions/{id}/snapshots" Look "list_snapshots" "The checkpoints that the workspace can be taken back to." &[] => SnapshotList, snapshots::list),
-        look!("/sessions/{id}/diff" Look "diff_workspace" "What differs between two checkpoints, or from one to now; `from` is a checkpoint, `turn`, `session` or `branch`." &["from", "to"] => WorkspaceDiff, diff::get),
+        look!("/sessions/{id}/snapshots" Shared "list_snapshots" "The checkpoints that the workspace can be taken back to." &[] => SnapshotList, snapshots::list),
+        look!("/sessions/{id}/diff" Shared "diff_workspace" "What differs between two checkpoints, or from one to now; `from` is a checkpoint, `turn`, `session` or `branch`." &["from", "to"] => WorkspaceDiff, diff::get),
         change!(post "/sessions/{id}/rollback" Operate "roll_back" "Take the workspace back to a checkpoint." NewRollback => 200 RolledBack, snapshots::rollback),
     ]
 }
@@ -366,7 +391,7 @@ fn about_mcp() -> Vec<ApiRoute> {
 #[rustfmt::skip]
 fn about_attaching() -> Vec<ApiRoute> {
     vec![
-        look!("/sessions/{id}/writer" Look "get_writer" "Who writes, of all that are attached." &[] => WriterView, writer::get),
+        look!("/sessions/{id}/writer" Shared "get_writer" "Who writes, of all that are attached." &[] => WriterView, writer::get),
         change!(post "/sessions/{id}/writer" Operate "claim_writer" "Become the writer, or ask the writer to hand over." NewWriter => 200 WriterAnswer, writer::claim),
         change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to the client that asked." HeldWriter => 200 WriterAnswer, writer::grant),
         change!(post "/sessions/{id}/writer/deny" Operate "deny_writer" "Keep it." HeldWriter => 200 WriterAnswer, writer::deny),
@@ -440,6 +465,9 @@ fn about_families() -> Vec<ApiRoute> {
 fn about_notifications() -> Vec<ApiRoute> {
     vec![
         look!("/metrics/continuity" LookAll "continuity" "How well people get back to their sessions: counts, rates, alerts." &[] => ContinuityReport, metrics::continuity),
+        look!("/metrics/continuity/history" LookAll "continuity_history" "How that was over time, and the alerts of that time." &["hours"] => HealthHistory, health::history),
+        look!("/insight" LookAll "insight" "Cost, tokens, turns, failures, approvals and time over days: by day, agent, model or folder." INSIGHT => InsightReport, insight::report),
+        look!("/budgets" LookAll "budgets" "The budgets in money, and what is left of the day's." &[] => BudgetReport, insight::budgets),
         look!("/ops/metrics/session-continuity" LookAll "ops_continuity" "As `continuity`." &[] => ContinuityReport, metrics::continuity),
         ApiRoute { base: "", answers: (200, None), ..look!("/metrics" LookAll "metrics" "All numbers, as Prometheus reads them." &[] => ContinuityReport, metrics::prometheus) },
         look!("/notifications" LookAll "list_notifications" "A page of notifications, newest first; with `after`, what changed since." NOTIFICATIONS => NotificationPage, notifications::list),

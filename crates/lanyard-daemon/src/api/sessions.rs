@@ -46,7 +46,7 @@ pub(super) async fn create(State(app): Shared, mut change: Change<NewSession>) -
 }
 
 /// Makes the worktree, then the session that knows it. One of two requests with the same key waits for the other.
-async fn create_in_tree(
+pub(super) async fn create_in_tree(
     app: &Arc<App>,
     mut change: Change<NewSession>,
     id: SessionId,
@@ -89,7 +89,7 @@ async fn create_in_tree(
     answer
 }
 
-fn no_folder() -> Problem {
+pub(super) fn no_folder() -> Problem {
     Problem::new(
         StatusCode::UNPROCESSABLE_ENTITY,
         "worktree_needs_folder",
@@ -100,7 +100,7 @@ fn no_folder() -> Problem {
 
 /// Refuses a session that could never run: its agent or its folder is not there. Sessions that Lanyard does not run may
 /// have any agent's name, and a name instead of a folder.
-async fn check_new(app: &App, new: &mut NewSession) -> Result<(), Problem> {
+pub(super) async fn check_new(app: &App, new: &mut NewSession) -> Result<(), Problem> {
     if new.driven_by.is_some_and(|by| by != DrivenBy::Nobody) {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,

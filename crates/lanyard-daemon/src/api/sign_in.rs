@@ -8,13 +8,13 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_api::types::{Me, MyLimits, NewSignInLink, Reason, SignIn, SignInLink, SignedIn};
+use lanyard_core::Actor;
 use lanyard_core::flow::GUIDANCE_CHARS_MAX;
-use lanyard_core::{Actor, TokenId};
 
 use crate::api::App;
 use crate::api::context::{Change, Said};
-use crate::api::system::{check_name, drop_token, keep_token};
-use crate::auth::{self, Caller, cookie};
+use crate::api::system::{check_name, drop_token, keep_token, set_note};
+use crate::auth::{self, Caller, Denied, TOKEN_PREFIX, TokenNote, cookie, device_of};
 use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
@@ -67,7 +67,7 @@ impl App {
     }
 
     /// The code stands behind `#`, which browsers neither send nor log.
-    fn link_to(&self, code: &str) -> String {
+    pub(super) fn link_to(&self, code: &str) -> String {
         format!("http://{}/sign-in#{code}", self.address)
     }
 }
@@ -77,21 +77,51 @@ pub(super) async fn sign_in(
     headers: HeaderMap,
     Said(said): Said<SignIn>,
 ) -> Result<Response, Problem> {
-    let Some(actor) = app.tokens.links.take(said.code.trim(), app.clock.now()) else {
+    let code = said.code.trim();
+    if code.starts_with(TOKEN_PREFIX) {
+        return open_share(&app, &headers, code).await;
+    }
+    let Some(actor) = app.tokens.links.take(code, app.clock.now()) else {
         return Err(spent(StatusCode::FORBIDDEN, "`lanyard open` prints a new one"));
     };
-    let before = cookie_token(&app, &headers);
-    let (stored, token) = keep_token(&app, app.clock.random(), actor, None).await?;
-    if let Some(before) = before {
+    let before = cookie_caller(&app, &headers);
+    let note = TokenNote { device: device_of(&headers), ..TokenNote::default() };
+    let (stored, _, token) = keep_token(&app, app.clock.random(), (actor, None), note).await?;
+    // A share link's token stays: others may have the link.
+    if let Some(before) = before.filter(|before| !before.is_shared()).and_then(|before| before.token) {
         // Nobody holds it any more: the new cookie takes the place of the one it was in.
         drop_token(&app, before).await?;
     }
     tracing::info!(token = %stored.id, name = stored.actor.name, "a browser was signed in");
-    let set = [
-        (header::SET_COOKIE, cookie::set(app.address.port(), &token)),
+    let said = SignedIn { role: stored.actor.kind, name: stored.actor.name, session: None };
+    Ok((signed(&app, &token), Json(said)).into_response())
+}
+
+fn signed(app: &App, token: &str) -> [(header::HeaderName, String); 2] {
+    [
+        (header::SET_COOKIE, cookie::set(app.address.port(), token)),
         (header::CACHE_CONTROL, "no-store".to_owned()),
-    ];
-    Ok((set, Json(SignedIn { role: stored.actor.kind, name: stored.actor.name })).into_response())
+    ]
+}
+
+/// The code of a share link is its token. A browser that may see more keeps what it has, and is told where to look.
+async fn open_share(app: &Arc<App>, headers: &HeaderMap, code: &str) -> Result<Response, Problem> {
+    let reader = app.tokens.caller(Some(&format!("Bearer {code}"))).ok();
+    let reader = reader.filter(|reader| reader.is_shared() && !reader.is_over(app.clock.now()));
+    let Some((reader, token)) = reader.and_then(|reader| Some((reader.clone(), reader.token?))) else {
+        return Err(Denied::LinkEnded.into());
+    };
+    let before = cookie_caller(app, headers).filter(|before| !before.is_shared());
+    let session = reader.session;
+    if let Some(before) = before {
+        let said = SignedIn { role: before.actor.kind, name: before.actor.name, session };
+        return Ok(([(header::CACHE_CONTROL, "no-store")], Json(said)).into_response());
+    }
+    let note = TokenNote { device: device_of(headers), ..app.tokens.note(token) };
+    set_note(app, token, note).await?;
+    tracing::info!(%token, name = reader.actor.name, "a browser opened a share link");
+    let said = SignedIn { role: reader.actor.kind, name: reader.actor.name, session };
+    Ok((signed(app, code), Json(said)).into_response())
 }
 
 pub(super) async fn sign_out(
@@ -99,7 +129,7 @@ pub(super) async fn sign_out(
     headers: HeaderMap,
     _: Change<Reason>,
 ) -> Result<Response, Problem> {
-    let Some(token) = cookie_token(&app, &headers) else {
+    let Some(caller) = cookie_caller(&app, &headers) else {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "not_signed_in",
@@ -107,7 +137,10 @@ pub(super) async fn sign_out(
             "revoke a token with `lanyard token rm`",
         ));
     };
-    drop_token(&app, token).await?;
+    // A share link's token stays: others may have the link.
+    if let Some(token) = caller.token.filter(|_| !caller.is_shared()) {
+        drop_token(&app, token).await?;
+    }
     let clear = [(header::SET_COOKIE, cookie::cleared(app.address.port()))];
     Ok((StatusCode::NO_CONTENT, clear).into_response())
 }
@@ -117,6 +150,8 @@ pub(super) async fn me(State(app): Shared, Extension(caller): Extension<Caller>)
         role: caller.actor.kind,
         name: caller.actor.name,
         token: caller.token,
+        session: caller.session,
+        expires_at: caller.expires_at,
         limits: limits(&app),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         now: app.clock.now(),
@@ -139,8 +174,9 @@ fn limits(app: &App) -> MyLimits {
     }
 }
 
-/// The token in the browser's cookie, where it is known.
-fn cookie_token(app: &App, headers: &HeaderMap) -> Option<TokenId> {
+/// Whose token is in the browser's cookie, where it is one that can be revoked.
+fn cookie_caller(app: &App, headers: &HeaderMap) -> Option<Caller> {
     let token = cookie::read(headers, app.address.port())?;
-    app.tokens.caller(Some(&format!("Bearer {token}"))).ok()?.token
+    let caller = app.tokens.caller(Some(&format!("Bearer {token}"))).ok()?;
+    caller.token.is_some().then_some(caller)
 }

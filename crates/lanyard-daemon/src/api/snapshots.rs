@@ -98,20 +98,20 @@ fn told(store: &dyn Store, session: SessionId, head: u64) -> Result<HashMap<Stri
     }
 }
 
-/// Marks a session for as long as its workspace is being taken back.
-struct Rolling<'a> {
+/// Marks a session for as long as its workspace is being changed for it: no turn begins meanwhile.
+pub(super) struct WorkspaceHold<'a> {
     app: &'a App,
     session: SessionId,
 }
 
-impl<'a> Rolling<'a> {
-    fn begin(app: &'a App, session: SessionId) -> Result<Self, Problem> {
+impl<'a> WorkspaceHold<'a> {
+    pub(super) fn begin(app: &'a App, session: SessionId) -> Result<Self, Problem> {
         let mut rolling = app.tools.rollbacks.lock();
         if rolling.insert(session) { Ok(Self { app, session }) } else { Err(Problem::rolling_back()) }
     }
 }
 
-impl Drop for Rolling<'_> {
+impl Drop for WorkspaceHold<'_> {
     fn drop(&mut self) {
         self.app.tools.rollbacks.lock().remove(&self.session);
     }
@@ -136,7 +136,7 @@ async fn take_back(
     if let Some(outcome) = done_before(app, &change.keys).await? {
         return Ok(RolledBack { outcome, restored: None });
     }
-    let _rolling = Rolling::begin(app, id)?;
+    let _rolling = WorkspaceHold::begin(app, id)?;
     let session = load(app, id).await?.session;
     at_rest(&session)?;
     let workspace = workspace_of(&session)?;
@@ -186,7 +186,7 @@ pub(super) async fn done_before(app: &Arc<App>, keys: &[Key]) -> Result<Option<O
     Ok(None)
 }
 
-fn at_rest(session: &Session) -> Result<(), Problem> {
+pub(super) fn at_rest(session: &Session) -> Result<(), Problem> {
     match &session.turn {
         Some(turn) => Err(AskError::Refused(Refusal::Busy { turn: turn.id }).into()),
         None => Ok(()),
@@ -194,7 +194,7 @@ fn at_rest(session: &Session) -> Result<(), Problem> {
 }
 
 /// Another session that works in the same folder would have its files changed under its hands.
-async fn undisturbed(app: &Arc<App>, session: &Session) -> Result<(), Problem> {
+pub(super) async fn undisturbed(app: &Arc<App>, session: &Session) -> Result<(), Problem> {
     let (workspace, id) = (session.workspace.clone(), session.id);
     let filter = Filter { workspace, state: Some(StateName::Executing), ..Filter::default() };
     let listing = on_disk(app, move |store| store.list(&filter, None, NEIGHBOURS_MAX)).await?;

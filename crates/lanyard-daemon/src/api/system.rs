@@ -18,7 +18,7 @@ use crate::api::App;
 use crate::api::context::{Change, on_disk};
 use crate::api::guard::resolve;
 use crate::api::journal;
-use crate::auth;
+use crate::auth::{self, TokenNote};
 use crate::problem::Problem;
 
 type Shared = State<Arc<App>>;
@@ -98,7 +98,7 @@ pub(super) async fn openapi() -> Json<serde_json::Value> {
 
 pub(super) async fn list_tokens(State(app): Shared) -> Result<Json<TokenList>, Problem> {
     let tokens = on_disk(&app, |store| store.tokens()).await?;
-    Ok(Json(TokenList { tokens: tokens.iter().map(|token| info(token, None)).collect() }))
+    Ok(Json(TokenList { tokens: tokens.iter().map(|token| info(&app, token, None)).collect() }))
 }
 
 pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> Result<Response, Problem> {
@@ -122,16 +122,23 @@ pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> R
     check_name(&name)?;
     // From its key, so that a repeat of the request makes the same token and not another.
     let bits = change.keys.first().map_or_else(|| app.clock.random(), |key| u128::from_be_bytes(key.key));
-    if change.repeats.is_some() && !app.tokens.is_listed(TokenId::from_u128(bits)) {
-        return Err(Problem::new(
-            StatusCode::GONE,
-            "token_revoked",
-            "the token that was made under this key was revoked since",
-            "use another key to make a new one",
-        ));
+    not_revoked(&app, &change, bits)?;
+    let actor = Actor { kind: role, name };
+    let (stored, _, token) = keep_token(&app, bits, (actor, session), TokenNote::default()).await?;
+    Ok((StatusCode::CREATED, Json(info(&app, &stored, Some(token)))).into_response())
+}
+
+/// Refuses to make again what was revoked.
+pub(super) fn not_revoked<T>(app: &App, change: &Change<T>, bits: u128) -> Result<(), Problem> {
+    if change.repeats.is_none() || app.tokens.is_listed(TokenId::from_u128(bits)) {
+        return Ok(());
     }
-    let (stored, token) = keep_token(&app, bits, Actor { kind: role, name }, session).await?;
-    Ok((StatusCode::CREATED, Json(info(&stored, Some(token)))).into_response())
+    Err(Problem::new(
+        StatusCode::GONE,
+        "token_revoked",
+        "the token that was made under this key was revoked since",
+        "use another key to make a new one",
+    ))
 }
 
 /// A token's name is shown in lists and logs.
@@ -148,9 +155,9 @@ pub(super) fn check_name(name: &str) -> Result<(), Problem> {
 pub(super) async fn keep_token(
     app: &Arc<App>,
     bits: u128,
-    actor: Actor,
-    session: Option<SessionId>,
-) -> Result<(StoredToken, String), Problem> {
+    (actor, session): (Actor, Option<SessionId>),
+    note: TokenNote,
+) -> Result<(StoredToken, TokenNote, String), Problem> {
     let token = app.tokens.derive(bits);
     let stored = StoredToken {
         id: TokenId::from_u128(bits),
@@ -164,15 +171,28 @@ pub(super) async fn keep_token(
         if (&first.actor, first.session) != (&stored.actor, stored.session) {
             return Err(lanyard_engine::engine::AskError::KeyConflict.into());
         }
-        return Ok((first.clone(), token));
+        return Ok((first.clone(), app.tokens.note(stored.id), token));
     }
     if known.len() >= TOKENS_MAX {
         return Err(bad_token("there are too many tokens", "revoke some with `lanyard token rm`"));
     }
-    let kept = stored.clone();
-    on_disk(app, move |store| store.put_token(&kept)).await?;
-    app.tokens.add(&stored);
-    Ok((stored, token))
+    let (kept, written, now) = (stored.clone(), note.clone(), app.clock.now());
+    // The note first: a share link without its end is not accepted.
+    on_disk(app, move |store| {
+        auth::write(store, kept.id, now, &written)?;
+        store.put_token(&kept)
+    })
+    .await?;
+    app.tokens.add(&stored, note.clone());
+    Ok((stored, note, token))
+}
+
+/// Changes what is known of a token that is accepted.
+pub(super) async fn set_note(app: &Arc<App>, id: TokenId, note: TokenNote) -> Result<(), Problem> {
+    let (written, now) = (note.clone(), app.clock.now());
+    on_disk(app, move |store| auth::write(store, id, now, &written)).await?;
+    app.tokens.notes.set(id, note);
+    Ok(())
 }
 
 /// The token of a session whose agent Lanyard does not run: listed, revocable, and the same one when asked for again.
@@ -181,7 +201,7 @@ pub(super) async fn host_token(app: &Arc<App>, session: SessionId) -> Result<Str
     let known = on_disk(app, |store| store.tokens()).await?;
     let made = known.iter().find(|known| known.session == Some(session) && known.actor == actor);
     let bits = made.map_or_else(|| app.clock.random(), |made| made.id.as_u128());
-    Ok(keep_token(app, bits, actor, Some(session)).await?.1)
+    Ok(keep_token(app, bits, (actor, Some(session)), TokenNote::default()).await?.2)
 }
 
 pub(super) async fn revoke_token(
@@ -198,18 +218,27 @@ pub(super) async fn revoke_token(
 }
 
 pub(super) async fn drop_token(app: &Arc<App>, id: TokenId) -> Result<(), Problem> {
-    on_disk(app, move |store| store.revoke_token(id)).await?;
+    on_disk(app, move |store| {
+        store.revoke_token(id)?;
+        auth::forget(store, id)
+    })
+    .await?;
     app.tokens.revoke(id);
     Ok(())
 }
 
-fn info(token: &StoredToken, secret: Option<String>) -> TokenInfo {
+pub(super) fn info(app: &App, token: &StoredToken, secret: Option<String>) -> TokenInfo {
+    let TokenNote { expires_at, device, last_used_at, last_client } = app.tokens.note(token.id);
     TokenInfo {
         id: token.id,
         role: token.actor.kind,
         name: token.actor.name.clone(),
         session: token.session,
         created_at: token.created_at,
+        expires_at,
+        device,
+        last_used_at,
+        last_client,
         token: secret,
     }
 }

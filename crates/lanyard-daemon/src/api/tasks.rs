@@ -15,6 +15,7 @@ use lanyard_core::task::{
     NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState, Tree, WorkerKind,
 };
 use lanyard_core::{PlanId, TaskId, WorkerId};
+use lanyard_git::snapshot::FileDiff;
 use lanyard_git::snapshot::diff::DiffStatus;
 use lanyard_git::workspace_path;
 use lanyard_git::worktree::{self, WorktreeError};
@@ -317,12 +318,7 @@ pub(super) async fn diff(State(app): Shared, Path(name): Path<String>) -> Result
     let (changes, patch) = with_git(move || Ok((worktree::changes(&tree)?, worktree::patch(&tree)?))).await?;
     let commits =
         changes.commits.into_iter().map(|one| DiffCommit { commit: one.hash, subject: one.subject });
-    let files = changes.files.into_iter().map(|file| DiffFile {
-        path: file.path,
-        status: letter(file.status).to_owned(),
-        added: (!file.binary).then_some(u64::from(file.added)),
-        removed: (!file.binary).then_some(u64::from(file.removed)),
-    });
+    let files = changes.files.into_iter().map(diff_file);
     Ok(Json(TaskDiff {
         task: task.id,
         branch,
@@ -333,6 +329,16 @@ pub(super) async fn diff(State(app): Shared, Path(name): Path<String>) -> Result
         patch: patch.text,
         truncated: patch.truncated || changes.truncated,
     }))
+}
+
+/// A changed file as the API shows it.
+pub(super) fn diff_file(file: FileDiff) -> DiffFile {
+    DiffFile {
+        status: letter(file.status).to_owned(),
+        added: (!file.binary).then_some(u64::from(file.added)),
+        removed: (!file.binary).then_some(u64::from(file.removed)),
+        path: file.path,
+    }
 }
 
 /// As git has it.

@@ -19,8 +19,8 @@ use lanyard_api::types::{
     CursorPlace, NewTerminalInput, NewWindowSize, TerminalConnected, TerminalFrame, TerminalReceipt,
     TerminalView,
 };
-use lanyard_core::session::{WindowSize, may_write};
-use lanyard_core::{ConnectionId, Session, SessionId, refusals};
+use lanyard_core::session::{Command, WindowSize, may_write};
+use lanyard_core::{Actor, ActorKind, ConnectionId, Session, SessionId, refusals};
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
@@ -32,7 +32,7 @@ use crate::auth::bearer;
 use crate::problem::Problem;
 use crate::refusal::refuses;
 use crate::server::ConnectionSlot;
-use lanyard_engine::engine::AskError;
+use lanyard_engine::engine::{Ask, AskError, Request};
 use lanyard_engine::hub::{HEARTBEAT, control};
 
 use watcher::watch;
@@ -233,6 +233,19 @@ fn name_of<T>(app: &App, change: &Change<T>) -> String {
     format!("{key:032x}")
 }
 
+/// An operator who gets the screen sees what the program came to. It is no reason to refuse the screen.
+async fn see(app: &Arc<App>, held: &Session, actor: &Actor) {
+    if actor.kind != ActorKind::Operator || !held.unread() {
+        return;
+    }
+    let command = Command::See { by: actor.clone(), seq: held.seq };
+    let ask = Ask::Do { session: held.id, command };
+    let request = Request { ask, actor: actor.clone(), cause: None, keys: Vec::new() };
+    if let Err(error) = app.engine.ask(request).await {
+        tracing::debug!(session = %held.id, %error, "the screen was not marked as seen");
+    }
+}
+
 pub(super) async fn attach(
     State(app): Shared,
     target: Target,
@@ -252,6 +265,7 @@ pub(super) async fn attach(
     let connection =
         ask.connection.unwrap_or_else(|| ConnectionId::mint(app.clock.now(), app.clock.random()));
     let seat = app.presence.enter(id, guest(&app, right.caller(), connection, &ask))?;
+    see(&app, &held, &right.caller().actor).await;
     let running = held.live_run().is_some() || held.run_wanted.is_some();
     let hello = TerminalFrame::Connected(Box::new(TerminalConnected {
         session: id,

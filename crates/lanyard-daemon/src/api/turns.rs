@@ -12,10 +12,10 @@ use lanyard_api::types::{
     Reason, TurnList, TurnReceipt,
 };
 use lanyard_core::session::{
-    AgentChoice, ChoiceKind, Command, InboxChange, InboxCommand, Message, PromptPart, TurnResult, TurnRow,
-    TurnStatus, identity,
+    AgentAbility, AgentChoice, ChoiceKind, Command, DrivenBy, InboxChange, InboxCommand, Message, PromptPart,
+    TurnResult, TurnRow, TurnStatus, identity,
 };
-use lanyard_core::{NoteId, Outcome, TurnId};
+use lanyard_core::{NoteId, Outcome, SessionId, TurnId};
 use serde::Deserialize;
 
 use crate::api::App;
@@ -23,6 +23,7 @@ use crate::api::agents::{can_be_run, can_take_turn, not_open_elsewhere};
 use crate::api::attachments::{described, mark};
 use crate::api::choices::admit;
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
+use crate::api::lacks;
 use crate::api::sessions::{command_on, marked, not_rolling_back};
 use crate::problem::Problem;
 use lanyard_engine::engine::{Ask, Reply, Request, Sending};
@@ -39,13 +40,38 @@ pub(super) async fn send(
     WriterEpoch(epoch): WriterEpoch,
     change: Change<NewTurn>,
 ) -> Answer {
-    not_rolling_back(&app, target.0)?;
-    let NewTurn { prompt, parts, client_turn_id, delivery, again, writer_epoch, memory, choice, resume } =
-        change.body;
-    let session = load(&app, target.0).await?.session;
-    if resume { can_be_run(&app, &session) } else { can_take_turn(&app, &session) }?;
-    not_open_elsewhere(&app, &session, resume).await?;
-    admit(&app, &session, &choice).await?;
+    let client_turn_id = change.body.client_turn_id.clone();
+    let reply = deliver(&app, target.0, epoch, change).await?;
+    answer(&app, target, reply, client_turn_id).await
+}
+
+/// Gives a message to a session whose agent can take it.
+pub(super) async fn deliver(
+    app: &Arc<App>,
+    id: SessionId,
+    epoch: Option<u64>,
+    change: Change<NewTurn>,
+) -> Result<Reply, Problem> {
+    not_rolling_back(app, id)?;
+    let NewTurn {
+        prompt,
+        parts,
+        client_turn_id,
+        delivery,
+        again,
+        writer_epoch,
+        memory,
+        choice,
+        resume,
+        forced,
+    } = change.body;
+    let session = load(app, id).await?.session;
+    if resume { can_be_run(app, &session) } else { can_take_turn(app, &session) }?;
+    not_open_elsewhere(app, &session, resume).await?;
+    admit(app, &session, &choice).await?;
+    if session.driver() == DrivenBy::Parent {
+        lacks::admit(app, &session, AgentAbility::Prompt).await?;
+    }
     if again && client_turn_id.is_none() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -54,17 +80,17 @@ pub(super) async fn send(
             "send it with the client_turn_id of the turn, or leave `again` out to send a new message",
         ));
     }
-    let parts = described(&app, parts).await?;
-    mark(&app, target.0, &parts).await?;
+    let parts = described(app, parts).await?;
+    mark(app, id, &parts).await?;
     // A turn named by its client is carried out once, whether or not the request has a key of its own.
     let client = client_turn_id.as_ref().map(|client| {
-        let name = format!("turn\0{}\0{client}", target.0);
+        let name = format!("turn\0{id}\0{client}");
         key_of(&change.actor, &name, &[], content(&message_bytes(&prompt, &parts), &choice).as_bytes())
     });
     let message = Message {
         turn: TurnId::mint(app.clock.now(), app.clock.random()),
         note: NoteId::mint(app.clock.now(), app.clock.random()),
-        client_turn_id: client_turn_id.clone(),
+        client_turn_id,
         prompt,
         parts,
         delivery: delivery.unwrap_or_default(),
@@ -72,15 +98,18 @@ pub(super) async fn send(
         choice,
         take_over: resume,
         review: None,
+        forced,
     };
+    let warnings = lacks::warnings(app, &session, &message).await?;
     let epoch = writer_epoch.or(epoch);
     let intervention = app.config.now().config.intervention.of(&change.actor);
     let sending = Sending { message, writer_epoch: epoch, client, intervention, again };
-    let ask = Ask::Send { session: target.0, sending: Box::new(sending) };
+    let ask = Ask::Send { session: id, sending: Box::new(sending) };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
-    let reply = app.engine.ask(request).await?;
-    super::writer::wrote(&app, target.0, epoch).await?;
-    answer(&app, target, reply, client_turn_id).await
+    let mut reply = app.engine.ask(request).await?;
+    super::writer::wrote(app, id, epoch).await?;
+    reply.outcome.warnings.extend(warnings);
+    Ok(reply)
 }
 
 /// What became of a message, the first time and when it is repeated.

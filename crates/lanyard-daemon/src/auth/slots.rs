@@ -93,6 +93,7 @@ mod tests {
             token,
             run: None,
             spent: false,
+            expires_at: None,
         };
         let (one, other) = (caller(Some(TokenId::from_u128(1))), caller(Some(TokenId::from_u128(2))));
         let mut held: Vec<_> = (0..STREAMS_PER_TOKEN_MAX).map(|_| slots.take(&one).unwrap()).collect();

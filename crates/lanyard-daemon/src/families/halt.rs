@@ -198,7 +198,7 @@ impl Owner {
 
 async fn release_inboxes(tools: &Tools) -> Result<(), FamilyError> {
     let store = tools.store.clone();
-    let paused = work::blocking(move || paused_by_halt(&*store)).await;
+    let paused = work::blocking(move || paused_by(&*store, PauseReason::Halted)).await;
     for session in paused.ok_or(FamilyError::Closing)?? {
         let command = Command::Inbox(InboxChange::Go.into());
         if let Err(error) = work::ask_engine(tools, Ask::Do { session, command }, None).await {
@@ -208,14 +208,15 @@ async fn release_inboxes(tools: &Tools) -> Result<(), FamilyError> {
     Ok(())
 }
 
-fn paused_by_halt(store: &dyn Store) -> Result<Vec<SessionId>, FamilyError> {
+/// Sessions whose inbox is paused for this reason.
+pub(crate) fn paused_by(store: &dyn Store, reason: PauseReason) -> Result<Vec<SessionId>, FamilyError> {
     let filter = Filter { attention: true, ..Filter::default() };
     let (mut sessions, mut cursor) = (Vec::new(), None);
     loop {
         let page = store.list(&filter, cursor.as_ref(), PAGE)?;
         for row in page.rows.iter().filter(|row| row.pending.paused) {
             let held = store.load(row.id)?.map(|loaded| loaded.session);
-            if held.is_some_and(|held| held.inbox_paused == Some(PauseReason::Halted)) {
+            if held.is_some_and(|held| held.inbox_paused == Some(reason)) {
                 sessions.push(row.id);
             }
         }

@@ -496,6 +496,7 @@ async fn wake_up(tools: &Tools, session: SessionId) -> Result<(), AskError> {
         delivery: Delivery::Reject,
         memory: None,
         choice: lanyard_core::session::AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: None,
     };

@@ -235,6 +235,7 @@ async fn prompt(
         delivery,
         memory: None,
         choice: lanyard_core::session::AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: None,
     };

@@ -150,6 +150,7 @@ impl Driver {
             delivery,
             memory: None,
             choice: lanyard_core::session::AgentChoice::default(),
+            forced: false,
             take_over: false,
             review: None,
         };
@@ -157,7 +158,9 @@ impl Driver {
         let key = key(&["turn", &invocation.turn.to_string()]);
         match self.command(invocation.session, send, Some(key)).await {
             Ok(()) => Ok(Next::Again),
-            Err(FlowError::Ask(AskError::Refused(Refusal::Busy { .. } | Refusal::Halted))) => Ok(Next::Wait),
+            Err(FlowError::Ask(AskError::Refused(
+                Refusal::Busy { .. } | Refusal::Halted | Refusal::BudgetSpent(_),
+            ))) => Ok(Next::Wait),
             Err(FlowError::Ask(AskError::Refused(refusal))) => {
                 let kind = if invocation.continues { FailKind::Gone } else { FailKind::NotStarted };
                 let conclusion = Conclusion::Failed { kind, reason: refusal.to_string() };

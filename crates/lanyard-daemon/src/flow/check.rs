@@ -122,6 +122,7 @@ impl Driver {
             grace_ms: u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX),
             limits: SpoolLimits::default(),
             sandbox: None,
+            bounds: None,
             terminal: None,
         };
         let about = serde_json::json!({ "flow": self.flow.id, "check": command.name });

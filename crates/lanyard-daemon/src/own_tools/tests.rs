@@ -67,7 +67,7 @@ struct Room {
 fn settings(rules: Rules) -> LiveConfig {
     let helper = AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]);
     let agents = BTreeMap::from([("helper".to_owned(), helper)]);
-    let Rules { staleness, limits, stop, writer, families, health } = rules;
+    let Rules { staleness, limits, stop, writer, families, health, budgets: _ } = rules;
     let config = Config { agents, staleness, limits, stop, writer, families, health, ..Config::default() };
     LiveConfig::new(config, "/nonexistent/lanyard".into())
 }
@@ -171,6 +171,7 @@ impl Room {
         let kept = (&trees, &checkpoints, &notifications);
         let Contexts { memories, mcp, tools, storage } = contexts(&common, &folder, &hub, &families, kept);
         let app = Arc::new(App {
+            budgets: Arc::new(crate::budgets::BudgetTeller::new(notifications.clone(), store.clone())),
             flows,
             seen: Arc::new(|_, _| None),
             families,

@@ -68,6 +68,7 @@ impl OwnTrees {
             grace_ms: u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX),
             limits: SpoolLimits::default(),
             sandbox: None,
+            bounds: None,
             terminal: None,
         };
         let begun = self.clock.now();

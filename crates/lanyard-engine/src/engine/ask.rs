@@ -3,8 +3,8 @@
 use lanyard_core::continuity::Counter;
 use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{
-    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, Refusal, ReviewCommand, Session,
-    Signal, State, WriterCommand, create, decide, fork, link, may_write, observe, plan_delivery,
+    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, PauseReason, Refusal, ReviewCommand,
+    Session, Signal, State, WriterCommand, create, decide, fork, link, may_write, observe, plan_delivery,
 };
 use lanyard_core::{ActorKind, Cause, Outcome, SessionId};
 use lanyard_store::{Durability, KeptOutcome};
@@ -32,6 +32,7 @@ impl Worker {
             | Ask::CallBegins { session, .. }
             | Ask::CallEnds { session, .. }
             | Ask::CallPassed { session, .. }
+            | Ask::Measure { session }
             | Ask::Nudge { session } => Some(*session).filter(absent),
         }
     }
@@ -64,6 +65,10 @@ impl Worker {
                 let events = session::call_passed(self.resident(*session)?, call, returned);
                 let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
+            }
+            Ask::Measure { session } => {
+                let budget = Some(Box::new(self.budget_status(*session)?));
+                return Ok(Reply { budget, ..self.outcome(*session, 0)?.into() });
             }
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
@@ -196,6 +201,7 @@ impl Worker {
         }
         let above = self.lineage_under(Some(parent));
         self.residents.relink(child, &above);
+        self.spending.regroup();
         self.outcome(child, 1)
     }
 
@@ -205,6 +211,7 @@ impl Worker {
             self.flush()?;
             *children = self.store.live_children(id).map_err(|error| unavailable(&error))?;
         }
+        self.know_spending(id)?;
         if let Command::Inbox(inbox) = &command {
             self.words(request, id, inbox)?;
         }
@@ -222,6 +229,9 @@ impl Worker {
         };
         if self.is_halted(id, &events)? {
             return Err(self.refused(request, Some(id), command.name(), Refusal::Halted));
+        }
+        if let Some(line) = self.over_budget(id, &events)? {
+            return Err(self.refused(request, Some(id), command.name(), Refusal::BudgetSpent(line)));
         }
         let session = self.resident(id)?;
         if let (Command::AddAlias { alias }, false) = (&command, events.is_empty()) {
@@ -257,6 +267,7 @@ impl Worker {
             | Command::AnswerGate { .. }
             | Command::Resume { .. }
             | Command::AddAlias { .. }
+            | Command::Rename { .. }
             | Command::SetAnchors { .. }
             | Command::SetMemory { .. }
             | Command::Choose { .. }
@@ -334,13 +345,15 @@ impl Worker {
         if signals.iter().any(|signal| matches!(signal, Signal::Due { .. })) {
             self.draft.flagged.insert(id);
         }
+        self.know_spending(id)?;
         let mut written = 0;
         let spawning = !self.resident(id)?.open_spawns.is_empty();
         for signal in signals {
             let mut events = observe(self.resident(id)?, signal, &self.rules);
             if self.engine.halting.is_on() {
-                events = session::held(self.resident(id)?, events);
+                events = session::held(self.resident(id)?, events, PauseReason::Halted);
             }
+            events = self.within_budget(id, events)?;
             written += self.write_all(id, events, request);
         }
         if spawning == self.resident(id)?.open_spawns.is_empty() {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use lanyard_core::continuity::counted;
+use lanyard_core::insight;
 use lanyard_core::session::{
     ChangeEvent, DrivenBy, Effect, Envelope, Event, Lineage, Signal, StateName, StopLevel, TranscriptEvent,
     TurnStep, react,
@@ -51,6 +52,7 @@ impl Worker {
         // Written out first: what is kept in memory holds no secret that the log does not hold.
         let staged = self.encoded(&mut envelope).and_then(|body| {
             self.apply(&envelope)?;
+            self.note_spending(&envelope);
             self.stage_entry(&envelope, body);
             self.follow_notes(&envelope);
             Ok(())
@@ -73,6 +75,7 @@ impl Worker {
     fn apply(&mut self, envelope: &Envelope) -> Result<(), String> {
         let before = self.residents.get(envelope.session).map(|resident| &resident.session);
         let tally = counted(before, &envelope.event);
+        let step = insight::step(before, envelope);
         let ended = self.turn_ended.as_ref().and_then(|_| TurnSpan::of(before, &envelope.event, envelope.at));
         self.draft.count(&tally);
         self.draft.spans.extend(ended);
@@ -84,6 +87,7 @@ impl Worker {
         let resident = self.residents.get_mut(envelope.session).ok_or("the session is not in memory")?;
         resident.session.apply(envelope).map_err(|error| error.to_string())?;
         resident.unsaved += 1;
+        self.draft.batch.insight.extend(step);
         let effects = react(&resident.session, envelope);
         self.draft.effects.extend(effects.into_iter().map(|effect| (envelope.session, effect)));
         Ok(())
@@ -232,6 +236,7 @@ impl Worker {
             self.deadlines.set(*id, Some(draft.now));
         }
         self.own.clear();
+        self.spending.clear();
     }
 
     /// Carries out what follows from events that are now on disk: effects on the agents Lanyard runs. A session whose

@@ -49,6 +49,7 @@ impl Worker {
             | Ask::CallBegins { .. }
             | Ask::CallEnds { .. }
             | Ask::CallPassed { .. }
+            | Ask::Measure { .. }
             | Ask::Nudge { .. } => false,
         };
         let counter = if is_turn { Counter::DuplicateTurns } else { Counter::DuplicateRequests };
@@ -74,6 +75,7 @@ fn session_of(request: &Request) -> String {
         | Ask::CallBegins { session, .. }
         | Ask::CallEnds { session, .. }
         | Ask::CallPassed { session, .. }
+        | Ask::Measure { session }
         | Ask::Nudge { session } => session.to_string(),
     }
 }

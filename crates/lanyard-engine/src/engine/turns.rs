@@ -103,6 +103,10 @@ impl Worker {
         if let Err(refusal) = sending.message.choice.check(request.actor.kind) {
             return Err(self.refused(request, Some(id), inbox.change.name(), refusal));
         }
+        if sending.message.forced && !Self::may_force(request) {
+            return Err(self.refused(request, Some(id), inbox.change.name(), Refusal::ForceForbidden));
+        }
+        self.know_spending(id)?;
         self.words(request, id, &inbox)?;
         let command = Command::Inbox(inbox);
         let events = match decide(self.resident(id)?, &command, self.draft.now, &self.rules) {
@@ -111,6 +115,9 @@ impl Worker {
         };
         if self.engine.halting.is_on() {
             return Err(self.refused(request, Some(id), command.name(), Refusal::Halted));
+        }
+        if let Some(line) = self.over_budget(id, &events)? {
+            return Err(self.refused(request, Some(id), command.name(), Refusal::BudgetSpent(line)));
         }
         let sent = sent(&events);
         let mut warnings = news(self.resident(id)?, &events);

@@ -14,6 +14,7 @@ use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
 use crate::engine::sharing::Sharing;
+use crate::engine::spending::SpendingBook;
 use crate::engine::{
     AgentEffects, Ask, AskError, Engine, Input, LoadResult, ParentNotice, Parts, Reply, TurnEnded, Work,
 };
@@ -58,6 +59,7 @@ pub(super) struct Worker {
     /// When stops rise and guidance expires.
     pub(super) deadlines: Deadlines,
     pub(super) sharing: Sharing,
+    pub(super) spending: SpendingBook,
     /// This incarnation of the daemon: what another one sent may have been lost with it.
     pub(super) incarnation: String,
     /// Set while the journal cannot be written: when it was last tried, in the boot clock's milliseconds.
@@ -90,6 +92,7 @@ impl Worker {
             draft,
             deadlines: Deadlines::default(),
             sharing: Sharing::default(),
+            spending: SpendingBook::default(),
             incarnation,
             failed: None,
         }
@@ -235,6 +238,7 @@ impl Worker {
         }
         // What is held here may be ahead of what is on disk.
         self.residents.forget_all();
+        self.spending.clear();
         match self.store.recover() {
             Ok(()) => {
                 self.failed = None;

@@ -60,16 +60,30 @@ pub fn capture(tree: &Tree, message: &str) -> Result<Option<Captured>, WorktreeE
 /// What a worktree holds that is in no commit; empty when all is kept. Commits on no branch are kept on the way.
 pub(super) fn uncaptured(shared: &Shared, repo: &Repo, tree: &Tree) -> Result<Vec<String>, WorktreeError> {
     let stand = Stand::of(shared, repo, tree)?;
+    let loose = loose(&stand, repo)?;
+    if loose.is_empty() {
+        stand.keep_head()?;
+    }
+    Ok(loose)
+}
+
+/// The files of a worktree that are in no commit; none where its folder is missing. Changes nothing.
+pub fn uncommitted(tree: &Tree) -> Result<Vec<String>, WorktreeError> {
+    let shared = Shared::of(tree)?;
+    let Some(repo) = shared.worktree(tree)? else { return Ok(Vec::new()) };
+    loose(&Stand::of(&shared, &repo, tree)?, &repo)
+}
+
+fn loose(stand: &Stand<'_>, repo: &Repo) -> Result<Vec<String>, WorktreeError> {
     let seen = Seen::at(repo)?;
     if !seen.notes.is_empty() {
         return Ok(seen.notes);
     }
-    if !stand.has(&seen.tree)? {
-        let (_, parent) = stand.lands()?;
-        return Ok(seen.changes(repo, parent.as_deref())?.iter().map(Change::display).collect());
+    if stand.has(&seen.tree)? {
+        return Ok(Vec::new());
     }
-    stand.keep_head()?;
-    Ok(Vec::new())
+    let (_, parent) = stand.lands()?;
+    Ok(seen.changes(repo, parent.as_deref())?.iter().map(Change::display).collect())
 }
 
 /// Where a worktree stands towards its branch.

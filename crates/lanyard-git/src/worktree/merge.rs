@@ -76,6 +76,27 @@ pub fn merge(tree: &Tree, into: &Path, message: &str) -> Result<Merged, Worktree
     Ok(Merged { commit, into: name, fast_forward, nothing: false })
 }
 
+/// Where a tree's branch stands towards what is checked out in a folder of its repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The branch that is checked out there; absent where none is.
+    pub into: Option<String>,
+    /// That branch has all commits of the tree's, and the tree's has commits of its own.
+    pub merged: bool,
+}
+
+/// Looks at it and changes nothing.
+pub fn standing(tree: &Tree, into: &Path) -> Result<Standing, WorktreeError> {
+    let shared = Shared::of(tree)?;
+    let repo = Repo::find(into)?;
+    let name = maybe(&repo.git, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let merged = match (shared.tip(&head_ref(&tree.branch))?, repo.head()?) {
+        (Some(tip), Some(head)) => tip != tree.base && is_ancestor(&repo.git, &tip, &head)?,
+        (None, _) | (_, None) => false,
+    };
+    Ok(Standing { into: name, merged })
+}
+
 /// Merges a child's branch into its parent's worktree or workspace.
 pub fn pull(from: &Tree, to: &Path) -> Result<Merged, WorktreeError> {
     merge(from, to, &format!("Merge branch '{}'", from.branch))

@@ -41,7 +41,7 @@ pub fn discard(tree: &Tree) -> Result<String, WorktreeError> {
     if shared.tip(&reference)?.is_some() && shared.owner(&tree.branch)?.as_deref() != Some(name_of(tree)?) {
         return Err(WorktreeError::BranchExists { branch: tree.branch.clone() });
     }
-    capture(tree, "Work in progress when the task was discarded")?;
+    capture(tree, "Work in progress when the branch was discarded")?;
     let Some(tip) = shared.tip(&reference)? else {
         // It was discarded before, and perhaps not to the end.
         remove(tree)?;

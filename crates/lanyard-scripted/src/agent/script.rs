@@ -86,6 +86,8 @@ pub(super) enum Step {
     },
     /// In cents.
     Cost(u32),
+    /// Reports this number of dollars as the whole cost, whatever it is; `nan` for none.
+    CostIs(String),
     Pace(u64),
     Wait(u64),
     WaitFile(String),
@@ -185,6 +187,7 @@ fn words(name: &str, rest: &str) -> Result<Option<Step>, String> {
         }
         "/usage" => usage(rest)?,
         "/cost" => Step::Cost(number(rest, "cents", u32::MAX)?),
+        "/cost-is" => Step::CostIs(needed(rest, "an amount")?.to_owned()),
         "/pace" => Step::Pace(number(rest, "milliseconds", WAIT_MS_MAX)?),
         "/wait" => Step::Wait(number(rest, "milliseconds", WAIT_MS_MAX)?),
         "/wait-file" => Step::WaitFile(needed(rest, "a path")?.to_owned()),

@@ -26,6 +26,7 @@ fn steps_that_talk() {
         ("/compact 900 100", Step::Compact { before: 900, after: 100 }),
         ("/usage 10 20", Step::Usage { input: 10, output: 20, context: None }),
         ("/cost 25", Step::Cost(25)),
+        ("/cost-is nan", Step::CostIs("nan".to_owned())),
         ("/usage 10 20 1000", Step::Usage { input: 10, output: 20, context: Some(1000) }),
         ("/pace 40", Step::Pace(40)),
         ("/wait 5", Step::Wait(5)),

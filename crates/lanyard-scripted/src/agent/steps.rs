@@ -53,6 +53,7 @@ impl Turn {
             Step::Compact { before, after } => self.compact(*before, *after),
             Step::Usage { input, output, context } => self.count(*input, *output, *context),
             Step::Cost(cents) => self.cost(*cents),
+            Step::CostIs(amount) => self.cost_is(amount),
             Step::Pace(ms) => self.pace = Duration::from_millis(*ms),
             Step::Wait(ms) => self.inbox.pause(Duration::from_millis(*ms))?,
             Step::WaitFile(path) => self.wait_file(path)?,
@@ -168,6 +169,15 @@ impl Turn {
         memory.cents = memory.cents.saturating_add(cents);
         let amount = f64::from(memory.cents) / 100.0;
         drop(memory);
+        self.tell_cost(amount);
+    }
+
+    /// Agents make mistakes in what they report: negative amounts, huge ones, and no numbers at all.
+    fn cost_is(&mut self, amount: &str) {
+        self.tell_cost(amount.parse().unwrap_or(f64::NAN));
+    }
+
+    fn tell_cost(&mut self, amount: f64) {
         let total = self.usage.as_ref().map_or(0, |usage| usage.total_tokens);
         self.tell(SessionUpdate::UsageUpdate(UsageUpdate::new(total, 0).cost(Cost::new(amount, "USD"))));
     }

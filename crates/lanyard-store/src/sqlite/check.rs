@@ -15,8 +15,8 @@ use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
 use crate::sqlite::{
-    changes, memory_upkeep, old_records, papers, record_upkeep, schema, tallies, tokens, tombstones, turns,
-    writer,
+    changes, insight, memory_upkeep, old_records, papers, record_upkeep, schema, tallies, tokens, tombstones,
+    turns, writer,
 };
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
@@ -267,6 +267,9 @@ impl Checkup<'_> {
         log.feed(conn, &mut fold, as_of + 1, log.head.seq)?;
         // A damaged log cannot tell whether the record is right; a good record then is what is left.
         let whole = fold.damage.is_empty();
+        if whole && self.current && !insight::agrees(conn, sid, &fold.sums)? {
+            self.complain(Some(id), (0, 0), "what the session used is not summed up as its log says");
+        }
         for damage in fold.damage {
             note(&mut self.report.damage, damage);
         }
@@ -385,6 +388,12 @@ impl Checkup<'_> {
         })?;
         if !papers {
             self.complain(None, (0, 0), "a kept paper is damaged");
+        }
+        if self.current {
+            let all = format!("SELECT {} FROM insight", insight::COLUMNS);
+            if !each_row(self.conn, &all, |row| insight::read(row).is_some())? {
+                self.complain(None, (0, 0), "a sum of usage is damaged");
+            }
         }
         let all = format!("SELECT {} FROM tallies", tallies::COLUMNS);
         if !each_row(self.conn, &all, |row| tallies::read(row).is_some())? {

@@ -17,6 +17,7 @@ use crate::journal::Durability;
 use crate::purges::{LAST_WORDS, PurgeStep, Purges, WipeStep, tombstone};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::catalog::Facts;
+use crate::sqlite::insight;
 use crate::sqlite::open::{PAGE_BYTES, beside};
 use crate::sqlite::read::{FETCH, Fetched, Log, fetch, record};
 use crate::sqlite::rows::{Judged, Pos, Sid, signed, unsigned};
@@ -156,6 +157,7 @@ impl SqliteJournal {
                     conn.prepare_cached(&format!("DELETE FROM {table} WHERE sid = ?1"))?.execute([sid])?;
                 }
                 remove_aliases(conn, sid, aliases.as_deref())?;
+                insight::forget(conn, sid)?;
                 elevator.forget(sid);
                 Ok(())
             },

@@ -17,7 +17,7 @@ use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, s
 use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
 use crate::sqlite::schema::{reset_memory, reset_sessions};
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
-use crate::sqlite::{changes, memory_upkeep, record_upkeep, tombstones, turns};
+use crate::sqlite::{changes, insight, memory_upkeep, record_upkeep, tombstones, turns};
 
 /// Makes all projections. To be run in a transaction.
 pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
@@ -132,7 +132,12 @@ impl Positions {
             let head = Head { seq: self.0.len() as u64, pos, rung: rung.copied().unwrap_or(0), at };
             write_heads(conn, &[sid], |_| head)?;
         }
-        let Some(session) = self.fold(conn, record)?.and_then(|fold| fold.session) else {
+        // A damaged log that a record helps out is read from its beginning for what it counts for.
+        let sums = if record.is_some() { self.fold(conn, None)?.map(|fold| fold.sums) } else { None };
+        let fold = self.fold(conn, record)?;
+        let sums = sums.or_else(|| fold.as_ref().map(|fold| fold.sums.clone())).unwrap_or_default();
+        insight::fill(conn, sid, &sums)?;
+        let Some(session) = fold.and_then(|fold| fold.session) else {
             tracing::error!(sid, at, "a session cannot be made from its log");
             return Ok(());
         };

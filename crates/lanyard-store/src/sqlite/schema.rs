@@ -10,17 +10,18 @@ use crate::card::search_text;
 use crate::error::StoreError;
 use crate::sqlite::rows::{Sid, read_record};
 use crate::sqlite::{
-    Failpoints, changes, memory_upkeep, old_records, rebuild, record_upkeep, records, tombstones, turns,
+    Failpoints, changes, insight, memory_upkeep, old_records, rebuild, record_upkeep, records, tombstones,
+    turns,
 };
 
 /// "LNYD": marks the file as a Lanyard journal.
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 12;
+pub(super) const KNOWN: u32 = 13;
 
 /// The first schema with the sessions and records of this program; steps after it only add tables beside them.
-pub(super) const SAME_SINCE: u32 = 11;
+pub(super) const SAME_SINCE: u32 = 13;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
@@ -38,6 +39,7 @@ const STEPS: [Step; KNOWN as usize] = [
     |_| Ok(()),
     one_set_of_tables,
     positions_of_changes,
+    sums_of_usage,
 ];
 
 /// Tables of sessions that `rebuild` drops and makes again.
@@ -265,9 +267,18 @@ fn positions_of_changes(conn: &Connection) -> Result<(), StoreError> {
     changes::complete(conn)
 }
 
-/// Makes the projections of sessions again, empty.
+/// The sums of cost, tokens, turns and approvals are read from the logs. Records are made again with them: those of older
+/// programs do not know what their running turns used.
+fn sums_of_usage(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch("DROP TABLE IF EXISTS insight")?;
+    conn.execute_batch(insight::TABLE)?;
+    rebuild::sessions(conn)
+}
+
+/// Makes the projections of sessions again, empty. What is left of purged sessions stays.
 pub(super) fn reset_sessions(conn: &Connection) -> rusqlite::Result<()> {
-    reset(conn, &OF_SESSIONS, &[PROJECTED, SEARCH, TURNS])
+    reset(conn, &OF_SESSIONS, &[PROJECTED, SEARCH, TURNS])?;
+    insight::reset(conn)
 }
 
 /// Makes the index of memory again, empty.

@@ -25,7 +25,7 @@ use crate::sqlite::rows::{
     Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, is_damage, record_sum, signed,
 };
 use crate::sqlite::watch::Watch;
-use crate::sqlite::{tallies, turns};
+use crate::sqlite::{insight, tallies, turns};
 
 /// Time that a write waits for another process, such as a person's database tool.
 pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
@@ -204,6 +204,7 @@ pub(super) fn write_batch(
     }
     write_outcomes(conn, &batch.outcomes)?;
     turns::write(conn, &batch.turns, plan)?;
+    insight::write(conn, &batch.insight, plan)?;
     if let Some((at, tally)) = &batch.tally {
         tallies::add(conn, *at, tally)?;
     }

@@ -277,6 +277,7 @@ fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
         note: None,
         memory: None,
         choice: lanyard_core::session::AgentChoice::default(),
+        forced: false,
     };
     teller.push(id, queued);
     let (cause, reason) = (InterruptCause::Crash, Some("gone".to_owned()));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
+use lanyard_core::insight::{InsightStep, step};
 use lanyard_core::journal::Row;
 use lanyard_core::session::{
     ChangeEvent, Delivery, Ending, Envelope, Event, Hands, Lineage, NewSession, Opening, Role,
@@ -11,9 +12,9 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    AppendError, Backups, Batch, Directory, EventEntry, Filter, FlowBatch, Flows, Journal, KeptOutcome,
-    Lineages, Memories, MemoryUpkeep, NotificationBatch, Notifications, Papers, Purges, RecordBatch,
-    SqliteJournal, SqliteOptions, Tallies, Tasks, TextSearch, Tokens, Turns, Upkeep, WorkBatch,
+    AppendError, Backups, Batch, Directory, EventEntry, Filter, FlowBatch, Flows, Insights, Journal,
+    KeptOutcome, Lineages, Memories, MemoryUpkeep, NotificationBatch, Notifications, Papers, Purges,
+    RecordBatch, SqliteJournal, SqliteOptions, Tallies, Tasks, TextSearch, Tokens, Turns, Upkeep, WorkBatch,
 };
 
 /// All a journal can be asked.
@@ -30,6 +31,7 @@ pub(crate) trait Store:
     + Memories
     + MemoryUpkeep
     + Tallies
+    + Insights
     + Notifications
     + Purges
     + Backups
@@ -50,6 +52,7 @@ impl<T> Store for T where
         + Memories
         + MemoryUpkeep
         + Tallies
+        + Insights
         + Notifications
         + Purges
         + Backups
@@ -118,6 +121,7 @@ pub(crate) struct Teller {
     pub(crate) ids: Vec<SessionId>,
     entries: Vec<EventEntry>,
     turns: Vec<TurnStep>,
+    insight: Vec<InsightStep>,
     /// Sessions with structural events in the batch to come.
     changed: Vec<SessionId>,
 }
@@ -132,6 +136,7 @@ impl Default for Teller {
             ids: Vec::new(),
             entries: Vec::new(),
             turns: Vec::new(),
+            insight: Vec::new(),
             changed: Vec::new(),
         }
     }
@@ -194,6 +199,7 @@ impl Teller {
     pub(crate) fn push(&mut self, id: SessionId, event: impl Into<Event>) {
         let seq = self.sessions[&id].seq + 1;
         let envelope = self.envelope(id, seq, event.into());
+        self.insight.extend(step(self.sessions.get(&id), &envelope));
         self.sessions.get_mut(&id).unwrap().apply(&envelope).unwrap();
         self.record(&envelope);
     }
@@ -204,6 +210,7 @@ impl Teller {
         let envelope = self.envelope(id, seq, event.into());
         let mut session = self.sessions[&id].clone();
         if session.apply(&envelope).is_ok() {
+            self.insight.extend(step(self.sessions.get(&id), &envelope));
             self.sessions.insert(id, session);
             self.record(&envelope);
         }
@@ -240,6 +247,7 @@ impl Teller {
             by,
             memory: None,
             choice: lanyard_core::session::AgentChoice::default(),
+            forced: false,
         }
     }
 
@@ -281,7 +289,8 @@ impl Teller {
     pub(crate) fn batch(&mut self) -> Batch {
         let sessions = std::mem::take(&mut self.changed).iter().map(|id| self.sessions[id].clone()).collect();
         let (entries, turns) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.turns));
-        Batch { entries, sessions, turns, ..Batch::default() }
+        let insight = std::mem::take(&mut self.insight);
+        Batch { entries, sessions, turns, insight, ..Batch::default() }
     }
 
     pub(crate) fn append(&mut self, store: &dyn Store) {

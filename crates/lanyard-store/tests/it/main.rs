@@ -14,6 +14,7 @@ mod faults;
 mod flows;
 mod flows_on_disk;
 mod foreman;
+mod insight;
 mod kit;
 mod memories;
 mod memories_on_disk;

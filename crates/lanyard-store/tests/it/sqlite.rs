@@ -234,7 +234,7 @@ fn an_older_journal_is_brought_forward() {
         .execute_batch(
             "DROP TABLE search; DROP TABLE papers; DROP TABLE turns; DROP TABLE record_events; \
              DROP TABLE record_rows; DROP TABLE record_keys; DROP TABLE tallies; DROP TABLE memory_words; DROP TABLE memories; \
-             DROP TABLE memory_vectors; DROP TABLE tombstones; PRAGMA user_version = 1",
+             DROP TABLE memory_vectors; DROP TABLE tombstones; DROP TABLE insight; PRAGMA user_version = 1",
         )
         .unwrap();
     drop(older);
@@ -243,13 +243,13 @@ fn an_older_journal_is_brought_forward() {
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
     let journal =
         SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["migration"; 22]);
+    assert_eq!(*seen.lock().unwrap(), ["migration"; 24]);
     teller.assert_kept(&journal);
     let found =
         journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
     assert_eq!(found.rows.len(), 1);
     let report = journal.check().unwrap();
-    assert_eq!((report.schema, report.damage), (12, Vec::new()));
+    assert_eq!((report.schema, report.damage), (13, Vec::new()));
     assert_eq!(journal.turns(teller.ids[0], None, 10).unwrap().turns.len(), 1, "read from the older log");
 }
 
@@ -267,7 +267,7 @@ fn failpoints_are_passed_in_order() {
     let id = teller.plain();
     teller.append(&journal);
     // Two for each step that leads to the schema, then the batch's own.
-    let points = [["migration"; 24].as_slice(), &["before_commit", "after_commit"]].concat();
+    let points = [["migration"; 26].as_slice(), &["before_commit", "after_commit"]].concat();
     assert_eq!(*seen.lock().unwrap(), points);
     // Enough to be worth a checkpoint.
     for _ in 0..8 {

@@ -3,6 +3,7 @@
 
 mod attachments;
 mod bad;
+mod budgets;
 mod calls;
 mod cancel;
 mod choices;

@@ -16,6 +16,10 @@ struct People {
     operator: Caller,
     observer: Caller,
     agent: Caller,
+    /// Holds a share link to `session`.
+    reader: Caller,
+    /// A child of `session`.
+    child: String,
 }
 
 impl People {
@@ -34,7 +38,16 @@ impl People {
         };
         let observer = with(r#"{"role":"observer","name":"wall screen"}"#);
         let agent = with(&format!(r#"{{"role":"agent","name":"executor","session":"{session}"}}"#));
-        Self { daemon, session, other, operator, observer, agent }
+        let path = format!("/api/v1/sessions/{session}/shares");
+        let link = daemon.request("POST", &path, &[], Some("{}"));
+        assert_eq!(link.status, 201, "{}", link.text());
+        let url = link.json()["url"].as_str().unwrap().to_owned();
+        let token = url.split_once('#').unwrap().1.to_owned();
+        let reader = Caller { token, ..operator.clone() };
+        let below = format!(r#"{{"parent":"{session}"}}"#);
+        let child = daemon.request("POST", "/api/v1/sessions", &[], Some(&below)).json();
+        let child = child["session"].as_str().unwrap().to_owned();
+        Self { daemon, session, other, operator, observer, agent, reader, child }
     }
 }
 
@@ -59,7 +72,9 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
     let people = People::new();
     // The routes that would end the test go last.
     let mut routes = table();
-    routes.sort_by_key(|route| ["delete_session", "shutdown"].iter().position(|last| *last == route.name));
+    routes.sort_by_key(|route| {
+        ["sign_out", "delete_session", "shutdown"].iter().position(|last| *last == route.name)
+    });
     assert!(routes.len() > 25, "the table is short: {}", routes.len());
     let open: Vec<&str> =
         routes.iter().filter(|route| route.access == Access::Anyone).map(|route| route.name).collect();
@@ -69,7 +84,7 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
         let nobody = Caller { token: String::new(), ..people.operator.clone() };
         let stranger = Caller { token: "lyd_guess".to_owned(), ..people.operator.clone() };
         if route.access == Access::Anyone {
-            for caller in [&nobody, &stranger, &people.observer, &people.agent] {
+            for caller in [&nobody, &stranger, &people.observer, &people.agent, &people.reader] {
                 let answer = knock(caller, route, &people.session);
                 assert!(!is_turned_away(&answer), "anyone on {name}: {}", answer.text());
             }
@@ -79,7 +94,7 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
         assert_eq!(knock(&stranger, route, &people.session).status, 401, "{name}");
 
         let (observer, own, other) = match route.access {
-            Access::Look => (true, true, false),
+            Access::Look | Access::Shared => (true, true, false),
             Access::LookAll => (true, false, false),
             Access::Own | Access::Call | Access::Message => (false, true, false),
             Access::Operate => (false, false, false),
@@ -92,6 +107,15 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
         assert_eq!(!is_turned_away(&answer), own, "agent on its own session, {name}: {}", answer.text());
         let answer = knock(&people.agent, route, &people.other);
         assert_eq!(!is_turned_away(&answer), other, "agent on another session, {name}: {}", answer.text());
+        // A share link: its own session and those below it, on the routes that are for it.
+        let known = route.access == Access::Known;
+        let shared = route.access == Access::Shared || known;
+        for (session, may) in [(&people.session, shared), (&people.child, shared), (&people.other, known)] {
+            let answer = knock(&people.reader, route, session);
+            assert_eq!(!is_turned_away(&answer), may, "reader on {session}, {name}: {}", answer.text());
+        }
+        let only_looks = route.method == "get" && route.path.contains("{id}");
+        assert!(route.access != Access::Shared || only_looks, "{name} is not for readers of links");
     }
     for route in &routes {
         let answer = knock(&people.operator, route, &people.other);
@@ -141,6 +165,67 @@ fn a_repeated_request_for_a_token_gets_the_same_token() {
     assert_eq!(make("other").code(), "idempotency_conflict");
     let listed = daemon.request("GET", "/api/v1/tokens", &[], None).json();
     assert_eq!(listed["tokens"].as_array().unwrap().len(), 1);
+}
+
+/// A link ends at its time, with the streams that it opened; and when it is revoked. After a restart too.
+#[test]
+fn a_share_link_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = folder.path().join("clock");
+    let start = 1_750_000_000_000_u64;
+    let at = |ms: u64| std::fs::write(&clock, (start + ms).to_string()).unwrap();
+    at(0);
+    let setup = || Setup::default().env("LANYARD_CLOCK_FILE", &clock);
+    let mut daemon = Daemon::start(setup());
+    let made = daemon.request("POST", "/api/v1/sessions", &[], Some("{}")).json();
+    let session = made["session"].as_str().unwrap().to_owned();
+    let shares = format!("/api/v1/sessions/{session}/shares");
+    let share = |daemon: &Daemon, body: &str| daemon.request("POST", &shares, &[], Some(body));
+    for body in [r#"{"expires_in_ms":59999}"#, r#"{"expires_in_ms":2592000001}"#] {
+        assert_eq!(share(&daemon, body).code(), "share_life_invalid");
+    }
+    let token = |link: &Answer| link.json()["url"].as_str().unwrap().split_once('#').unwrap().1.to_owned();
+    let (short, long) = (share(&daemon, r#"{"expires_in_ms":60000,"name":"ann"}"#), share(&daemon, "{}"));
+    let (short, id) = (token(&short), long.json()["id"].as_str().unwrap().to_owned());
+    let long = token(&long);
+    let path = format!("/api/v1/sessions/{session}");
+    let look = |daemon: &Daemon, token: &str| {
+        let caller = Caller { token: token.to_owned(), ..daemon.caller() };
+        caller.try_request("GET", &path, &[], None).unwrap()
+    };
+    assert_eq!(look(&daemon, &short).status, 200);
+    daemon.restart_with(setup());
+    assert_eq!(look(&daemon, &short).status, 200);
+    let listed = daemon.request("GET", &shares, &[], None).json();
+    assert_eq!(listed["tokens"].as_array().unwrap().len(), 2);
+    at(60_000);
+    let over = look(&daemon, &short);
+    assert_eq!(over.status, 401, "{}", over.text());
+    assert!(crate::support::until(|| {
+        let listed = daemon.request("GET", &shares, &[], None).json();
+        listed["tokens"].as_array().unwrap().len() == 1
+    }));
+    assert_eq!(look(&daemon, &short).code(), "token_unknown");
+    assert_eq!(look(&daemon, &long).status, 200);
+    assert_eq!(daemon.request("DELETE", &format!("/api/v1/tokens/{id}"), &[], None).status, 204);
+    assert_eq!(look(&daemon, &long).code(), "token_unknown");
+}
+
+/// When and from what kind of program a token was used is listed.
+#[test]
+fn the_last_use_of_a_token_is_listed() {
+    let people = People::new();
+    let path = format!("/api/v1/sessions/{}", people.session);
+    let from = [("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")];
+    assert_eq!(people.observer.try_request("GET", &path, &from, None).unwrap().status, 200);
+    let listed = people.daemon.request("GET", "/api/v1/tokens", &[], None).json();
+    let token = |name: &str| {
+        let all = listed["tokens"].as_array().unwrap();
+        all.iter().find(|token| token["name"] == name).unwrap().clone()
+    };
+    assert_eq!(token("wall screen")["last_client"], "browser");
+    assert!(token("wall screen")["last_used_at"].is_string());
+    assert_eq!(token("executor").get("last_used_at"), None);
 }
 
 /// DNS rebinding and foreign pages: exact names only, over TCP.

@@ -6,6 +6,7 @@ mod approvals;
 mod awaiting;
 mod bad;
 mod cli;
+mod comparisons;
 mod external;
 mod halting;
 mod health;

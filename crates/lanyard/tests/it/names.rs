@@ -105,8 +105,10 @@ fn an_unknown_name_is_refused_with_the_nearest_ones() {
     let daemon = Daemon::start(Setup::default());
     let id = ok(&daemon, &["new", "--title", "Fix the login test", "--alias", "fix-login"]);
     ok(&daemon, &["new", "--title", "something else"]);
-    for name in ["fix-logn", "login test"] {
-        let (problem, seen) = no(&daemon, &["show", name]);
+    for words in
+        [&["show", "fix-logn"][..], &["show", "login test"], &["notifications", "--session", "fix-logn"]]
+    {
+        let (problem, seen) = no(&daemon, words);
         assert_eq!(problem["code"], "session_not_found", "{problem}");
         assert!(seen.contains("the nearest:") && seen.contains(end(&id, 6)), "{seen}");
         assert!(seen.contains("fix-login") && !seen.contains("something else"), "{seen}");

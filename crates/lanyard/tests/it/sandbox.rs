@@ -2,6 +2,7 @@
 //!
 //! The tests need `bwrap`, which `cargo xtask test` installs, and user namespaces.
 
+mod bounds;
 mod escapes;
 mod holds;
 mod kit;

@@ -5,6 +5,7 @@ mod choice;
 mod flow;
 mod plain;
 mod plan;
+mod program_states;
 mod programs;
 mod question;
 mod start;

@@ -18,6 +18,8 @@ use crate::model::Model;
 /// Where anything that tries to leave the machine is sent: the discard port, where nobody listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 const LOOPBACK: &str = "127.0.0.1,localhost,::1";
+/// What the command `mine` stands for, in agents that take commands of their user's.
+const MINE: &str = "Say it @@after@@ $ARGUMENTS";
 /// Where Claude Code, run once per turn, finds its MCP servers in its home.
 const MCP_FILE: &str = "mcp.json";
 
@@ -59,11 +61,15 @@ pub(crate) fn opencode_serve(home: &Path, model: &Model, rights: Rights) -> Agen
     opencode("opencode", "opencode", home, &["serve", "--hostname", "127.0.0.1", "--port", "0"]).bare()
 }
 
+/// A home for an agent. It is not in the folder for temporary files, because Codex puts the helper of its sandbox into no
+/// home that lies there, and then runs no command in the sandbox.
+pub(crate) fn home() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("home").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
 /// OpenCode run for one prompt.
 pub(crate) fn opencode_run(home: &Path, model: &Model, rights: Rights) -> Agent {
     opencode_config(home, model, rights);
-    // It asks npm for its plugin package when it sees a plugin, and again and again where there is no network.
-    write(home, ".npmrc", "fetch-retries=0\n");
     opencode("opencode-run", "command", home, &["run", "--format", "json"])
 }
 
@@ -77,12 +83,18 @@ fn opencode(name: &'static str, driver: &'static str, home: &Path, args: &[&str]
 }
 
 fn opencode_config(home: &Path, model: &Model, rights: Rights) {
+    // It asks npm for its plugin package when it sees a plugin, and again and again where there is no network.
+    write(home, ".npmrc", "fetch-retries=0\n");
     let limit = json!({ "context": 200_000, "output": 8192 });
+    let model_of = |name: &str, reasons: bool| {
+        let sees = json!({ "input": ["text", "image"], "output": ["text"] });
+        json!({ "name": name, "tool_call": true, "attachment": true, "reasoning": reasons, "modalities": sees, "limit": limit })
+    };
     let provider = json!({
         "npm": "@ai-sdk/openai-compatible",
         "name": "Scripted",
         "options": { "baseURL": model.url("opencode/v1"), "apiKey": "dummy" },
-        "models": { "scripted": { "name": "Scripted", "tool_call": true, "limit": limit } },
+        "models": { "scripted": model_of("Scripted", false), "other": model_of("Other", true) },
     });
     let bash = match rights {
         Rights::All => "allow",
@@ -96,6 +108,7 @@ fn opencode_config(home: &Path, model: &Model, rights: Rights) {
         "small_model": "scripted/scripted",
         "provider": { "scripted": provider },
         "permission": { "bash": bash, "edit": "allow" },
+        "command": { "mine": { "template": MINE, "description": "A command of the suite's" } },
     });
     write(home, ".config/opencode/opencode.json", &config.to_string());
 }
@@ -168,6 +181,7 @@ request_max_retries = 0
 stream_max_retries = 0
 "#
     );
+    write(home, ".codex/prompts/mine.md", MINE);
     write(home, ".codex/config.toml", &config);
 }
 
@@ -237,6 +251,7 @@ fn claude(
         Rights::All => "bypassPermissions",
         Rights::Ask => "default",
     };
+    write(home, ".claude/commands/mine.md", MINE);
     write(home, ".claude/settings.json", &json!({ "permissions": { "defaultMode": mode } }).to_string());
     let base_url = model.url("claude");
     Agent::new(name, driver, home, binary, args).with([
@@ -279,6 +294,8 @@ fn gemini(
         "telemetry": { "enabled": false },
         "general": { "disableAutoUpdate": true, "disableUpdateNag": true },
     });
+    let mine = format!("description = \"mine\"\nprompt = \"{}\"\n", MINE.replace("$ARGUMENTS", "{{args}}"));
+    write(home, ".gemini/commands/mine.toml", &mine);
     write(home, ".gemini/settings.json", &settings.to_string());
     let mut args = [args, &["-m", "gemini-2.5-flash"]].concat();
     if rights == Rights::All {

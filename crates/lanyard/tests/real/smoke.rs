@@ -8,6 +8,7 @@ mod opencode;
 
 use std::path::PathBuf;
 
+use crate::agents;
 use crate::model::Model;
 
 /// A command that every agent asks about first, and whose output is not in its own text.
@@ -17,18 +18,17 @@ const OUTPUT: &str = "SMOKE-42";
 /// A home and a workspace that end with the test, and a model of its own.
 struct Ground {
     model: Model,
-    /// Held for its drop.
-    _dir: tempfile::TempDir,
+    /// Held for their drop.
+    _dirs: [tempfile::TempDir; 2],
     home: PathBuf,
     work: PathBuf,
 }
 
 impl Ground {
     fn new() -> Ground {
-        let dir = tempfile::tempdir().unwrap();
-        let (home, work) = (dir.path().join("home"), dir.path().join("work"));
-        std::fs::create_dir(&home).unwrap();
+        let dirs = [agents::home(), tempfile::tempdir().unwrap()];
+        let [home, work] = [dirs[0].path().to_owned(), dirs[1].path().join("work")];
         std::fs::create_dir(&work).unwrap();
-        Ground { model: Model::start(), _dir: dir, home, work }
+        Ground { model: Model::start(), _dirs: dirs, home, work }
     }
 }

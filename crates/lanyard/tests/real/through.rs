@@ -3,6 +3,7 @@
 //! Every agent goes through the same chapters. What one cannot do is asserted as such and told as `not offered` in the
 //! table that `cargo xtask test real` prints at the end.
 
+mod abilities;
 mod apart;
 mod background;
 mod breaks;
@@ -51,6 +52,51 @@ macro_rules! chapters {
             #[test]
             fn fnd_r3_a_program_without_a_shell_ends_with_its_turn() {
                 super::cancel::lone(&$case());
+            }
+
+            #[test]
+            fn shows_its_first_words_at_once_or_not() {
+                super::abilities::partial(&$case());
+            }
+
+            #[test]
+            fn tells_what_its_tools_do() {
+                super::abilities::tools(&$case());
+            }
+
+            #[test]
+            fn gets_words_by_its_hook_or_not() {
+                super::abilities::by_hook(&$case());
+            }
+
+            #[test]
+            fn has_its_subagent_ended_alone_or_says_why_not() {
+                super::abilities::child_stop(&$case());
+            }
+
+            #[test]
+            fn compacts_when_asked_or_says_why_not() {
+                super::abilities::compact(&$case());
+            }
+
+            #[test]
+            fn takes_a_picture_or_its_path() {
+                super::abilities::images(&$case());
+            }
+
+            #[test]
+            fn works_with_a_chosen_model_or_refuses_it() {
+                super::abilities::models(&$case());
+            }
+
+            #[test]
+            fn works_in_a_chosen_mode_or_refuses_it() {
+                super::abilities::modes(&$case());
+            }
+
+            #[test]
+            fn takes_commands_of_its_own_or_says_why_not() {
+                super::abilities::commands(&$case());
             }
 
             #[test]
@@ -121,6 +167,11 @@ chapters!(gemini, super::Case::gemini);
 #[test]
 fn fnd_r6_gemini_creates_a_file() {
     files::creates_one(&Case::gemini());
+}
+
+#[test]
+fn opencode_thinks_as_hard_as_is_chosen() {
+    abilities::effort(&Case::opencode());
 }
 
 #[test]

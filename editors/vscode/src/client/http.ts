@@ -6,6 +6,9 @@ import { request as secure } from 'node:https'
 import { DaemonError, refused, unreachable } from './errors'
 import type { Target } from './target'
 
+/** The program, for the list of tokens. */
+const AGENT = 'lanyard-vscode/1'
+
 export const API = '/api/v1'
 /** The slowest requests start an agent and greet it. */
 const ANSWER_MS = 120_000
@@ -27,7 +30,8 @@ export interface Ask {
 export interface RawAnswer {
   status: number
   type: string
-  body: string
+  /** Text where it is one, else bytes. */
+  body: string | Uint8Array
 }
 
 export function withQuery(route: string, query: Query = {}): string {
@@ -52,20 +56,22 @@ export class DaemonHttp {
     if (ask.key !== undefined) headers['idempotency-key'] = ask.key
     const body = ask.body === undefined ? undefined : JSON.stringify(ask.body)
     const answer = await this.raw(method, withQuery(API + route, ask.query), body, headers, ask.signal)
-    if (answer.status >= 400) throw refused(answer.status, answer.body)
-    return (answer.type.includes('json') && answer.body !== '' ? JSON.parse(answer.body) : answer.body) as T
+    const text = typeof answer.body === 'string' ? answer.body : ''
+    if (answer.status >= 400) throw refused(answer.status, text)
+    return (answer.type.includes('json') && text !== '' ? JSON.parse(text) : text) as T
   }
 
   /** Any answer as it is; an error only where there is none. */
-  async raw(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<RawAnswer> {
+  async raw(method: string, path: string, body?: string | Uint8Array, headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<RawAnswer> {
     const response = await this.#send(method, path, ANSWER_MS, body, { accept: 'application/json', ...headers }, signal)
-    return { status: response.statusCode ?? 0, type: response.headers['content-type'] ?? '', body: await whole(response) }
+    const [type, content] = [response.headers['content-type'] ?? '', await whole(response)]
+    return { status: response.statusCode ?? 0, type, body: /^(?:text\/|application\/(?:[\w.+-]*json|yaml))/.test(type) || type === '' ? content.toString('utf8') : new Uint8Array(content) }
   }
 
   /** The body of a stream, piece by piece, until it ends, is silent for too long or the signal comes. */
   async stream(path: string, signal: AbortSignal, piece: (text: string) => void): Promise<void> {
     const response = await this.#send('GET', path, SILENT_MS, undefined, { accept: 'text/event-stream' }, signal)
-    if (response.statusCode !== 200) throw refused(response.statusCode ?? 0, await whole(response))
+    if (response.statusCode !== 200) throw refused(response.statusCode ?? 0, (await whole(response)).toString('utf8'))
     response.setEncoding('utf8')
     await new Promise<void>((done, fail) => {
       response.on('data', piece)
@@ -88,7 +94,7 @@ export class DaemonHttp {
     }
   }
 
-  async #send(method: string, path: string, silence: number, body: string | undefined, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<IncomingMessage> {
+  async #send(method: string, path: string, silence: number, body: string | Uint8Array | undefined, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<IncomingMessage> {
     const token = await this.#token()
     const options: RequestOptions = {
       method,
@@ -96,7 +102,7 @@ export class DaemonHttp {
       signal,
       timeout: silence,
       agent: false,
-      headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }) },
+      headers: { 'user-agent': AGENT, ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'application/json' : 'application/octet-stream', 'content-length': Buffer.byteLength(body) }) },
     }
     return new Promise((done, fail) => {
       const asked = this.#open(options)
@@ -114,7 +120,7 @@ export class DaemonHttp {
   }
 }
 
-async function whole(response: IncomingMessage): Promise<string> {
+async function whole(response: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = []
   let bytes = 0
   try {
@@ -126,5 +132,5 @@ async function whole(response: IncomingMessage): Promise<string> {
   } catch (error) {
     throw unreachable(error instanceof Error ? error.message : String(error))
   }
-  return Buffer.concat(pieces).toString('utf8')
+  return Buffer.concat(pieces)
 }

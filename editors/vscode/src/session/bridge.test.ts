@@ -11,11 +11,14 @@ test('a tab asks about its own session and nothing else', () => {
   expect(may('POST', `/sessions/${OWN}/stop`)).toBe(`/api/v1/sessions/${OWN}/stop`)
   expect(may('GET', `/sessions/${OWN}/attach?after=3&client=web`)).toBe(`/api/v1/sessions/${OWN}/attach?after=3&client=vscode`)
   expect(may('GET', '/me')).toBe('/api/v1/me')
+  expect(may('POST', '/attachments?name=shot.png')).toBe('/api/v1/attachments?name=shot.png')
   for (const [method, path] of [
     ['GET', '/sessions'],
     ['GET', '/tokens'],
     ['POST', '/tokens'],
     ['POST', '/me'],
+    ['GET', '/attachments'],
+    ['POST', '/attachments/x'],
     ['POST', '/halt'],
     ['POST', '/shutdown'],
     ['DELETE', `/sessions/${OWN}`],
@@ -35,6 +38,13 @@ test('a tab asks about its own session and nothing else', () => {
 
 test('a tab sets no header that says who it is', () => {
   expect(allowedHeaders({ 'Idempotency-Key': 'k', authorization: 'Bearer x', host: 'y', 'lanyard-writer': '2', cookie: 'z' })).toEqual({ 'Idempotency-Key': 'k', 'lanyard-writer': '2' })
+})
+
+test('the content of a file goes where files are kept and nowhere else', () => {
+  const given = (path: string, bytes: number): unknown => fromPage({ type: 'request', ref: 1, method: 'POST', path, body: new Uint8Array(bytes) })
+  expect(given('/api/v1/attachments?name=a.png', 3)).toMatchObject({ body: new Uint8Array(3) })
+  expect(given(`/api/v1/sessions/${OWN}/turns`, 3)).toBeNull()
+  expect(given('/api/v1/attachments', 25 * 1024 * 1024)).toBeNull()
 })
 
 test('a message of a tab is checked before it is used', () => {

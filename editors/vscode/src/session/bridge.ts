@@ -7,7 +7,8 @@ export interface PageRequest {
   method: string
   path: string
   headers: Record<string, string>
-  body: string | null
+  /** Text, or the content of a file. */
+  body: string | Uint8Array | null
 }
 
 export type FromPage =
@@ -37,7 +38,7 @@ export interface Shown {
 
 export type ToPage =
   | Shown
-  | { type: 'answer'; ref: number; status: number; kind: string; body: string }
+  | { type: 'answer'; ref: number; status: number; kind: string; body: string | Uint8Array }
   | { type: 'failed'; ref: number }
   | { type: 'frame'; ref: number; data: string }
   | { type: 'closed'; ref: number }
@@ -46,6 +47,10 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PATCH', 'DELETE'])
 /** Headers of the page that reach the daemon. */
 const HEADERS: ReadonlySet<string> = new Set(['idempotency-key', 'lanyard-writer'])
 const BODY_CHARS_MAX = 2 * 1024 * 1024
+/** Bytes of a file: the most that a message takes. */
+const FILE_BYTES_MAX = 24 * 1024 * 1024
+/** Where content is kept before a message names it. */
+const UPLOADS = '/attachments'
 /** Requests and streams of one page that are under way. */
 export const UNDER_WAY_MAX = 32
 
@@ -58,7 +63,8 @@ export function allowedPath(method: string, path: string, session: string): stri
   const route = url.pathname.slice('/api/v1'.length)
   const own = `/sessions/${session}`
   const read = method === 'GET' && (route === '/me' || route === '/agents')
-  if (!read && route !== own && !route.startsWith(`${own}/`)) return null
+  const upload = method === 'POST' && route === UPLOADS
+  if (!read && !upload && route !== own && !route.startsWith(`${own}/`)) return null
   if (route === own && method === 'DELETE') return null
   if (url.searchParams.has('client')) url.searchParams.set('client', 'vscode')
   return `${url.pathname}${url.search}`
@@ -85,10 +91,17 @@ export function fromPage(message: unknown): FromPage | null {
     case 'request': {
       const body = one.body ?? null
       const headers = typeof one.headers === 'object' && one.headers !== null ? (one.headers as Record<string, string>) : {}
-      if (ref === null || typeof one.method !== 'string' || typeof one.path !== 'string' || (body !== null && (typeof body !== 'string' || body.length > BODY_CHARS_MAX))) return null
+      if (ref === null || typeof one.method !== 'string' || typeof one.path !== 'string' || !isBody(body, one.path)) return null
       return { type: 'request', ref, method: one.method, path: one.path, headers, body }
     }
     default:
       return null
   }
+}
+
+/** Text goes anywhere, the content of a file only where files are kept. */
+function isBody(body: unknown, path: string): body is PageRequest['body'] {
+  if (body === null) return true
+  if (typeof body === 'string') return body.length <= BODY_CHARS_MAX
+  return body instanceof Uint8Array && body.byteLength <= FILE_BYTES_MAX && /^\/api\/v1\/attachments(?:\?|$)/.test(path)
 }

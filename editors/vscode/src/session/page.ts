@@ -9,11 +9,11 @@ import { allowedHeaders, allowedPath, fromPage, UNDER_WAY_MAX, type FromPage, ty
 
 type Do = Extract<FromPage, { type: 'do' }>
 
-/** A strict policy: one script with a nonce, the page's own styles, no network at all. */
+/** A strict policy: one script with a nonce, the page's own styles, images that the page holds itself, no network at all. */
 function document(webview: vscode.Webview, folder: vscode.Uri): string {
   const nonce = randomBytes(16).toString('base64')
   const at = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(folder, name)).toString()
-  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}; base-uri 'none'; form-action 'none'`
+  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}; img-src blob: data:; base-uri 'none'; form-action 'none'`
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -10,19 +10,20 @@ const offer = {
 
 describe('pickers', () => {
   it('name the default, and the reason where nothing is offered', () => {
-    const [model, mode, effort] = pickers(offer, {}, {})
+    const lacks = [{ what: 'effort' as const, why: 'the agent offers no choice of effort', instead: 'leave it out' }]
+    const [model, mode, effort] = pickers(offer, lacks, {}, {})
     expect(model).toMatchObject({ usual: 'Default (Small)', why: null })
     expect(mode?.unguarded).toBe(false)
-    expect(effort?.why).toBe('the agent offers no choice of effort')
+    expect(effort?.why).toBe('The agent offers no choice of effort. Leave it out.')
   })
   it('show what holds below, and a mode without approvals', () => {
-    const [model, mode] = pickers(offer, { mode: 'yolo' }, { model: 'large' })
+    const [model, mode] = pickers(offer, [], { mode: 'yolo' }, { model: 'large' })
     expect(model?.usual).toBe('Default (large)')
     expect(mode?.unguarded).toBe(true)
   })
-  it('are none for an agent that offers nothing', () => {
-    expect(pickers({}, {}, {})).toEqual([])
-    expect(pickers(null, {}, {})).toEqual([])
+  it('are greyed for an agent that offers nothing', () => {
+    expect(pickers({}, [], {}, {}).every((picker) => picker.why !== null)).toBe(true)
+    expect(pickers(null, null, {}, {}).every((picker) => picker.why !== null)).toBe(true)
   })
 })
 

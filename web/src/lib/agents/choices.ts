@@ -1,5 +1,6 @@
 // What can be chosen of an agent, as pickers; and its own commands while one is typed.
-import type { AgentChoice, AgentOffer, OfferedCommand, OfferItem } from '../api/types'
+import type { AgentChoice, AgentLack, AgentOffer, OfferedCommand, OfferItem } from '../api/types'
+import { lack } from './lacks'
 
 export type Kind = 'model' | 'mode' | 'effort'
 
@@ -21,19 +22,17 @@ const KINDS: readonly { kind: Kind; label: string; menu: 'models' | 'modes' | 'e
   { kind: 'effort', label: 'Effort', menu: 'efforts' },
 ]
 
-/** One for each kind; none at all while the agent is known to offer nothing. */
-export function pickers(offer: AgentOffer | null | undefined, value: AgentChoice, below: AgentChoice): Picker[] {
-  const found = KINDS.map(({ kind, label, menu: name }) => {
+/** One for each kind, with the daemon's reason where it cannot be chosen. */
+export function pickers(offer: AgentOffer | null | undefined, lacks: readonly AgentLack[] | null | undefined, value: AgentChoice, below: AgentChoice): Picker[] {
+  return KINDS.map(({ kind, label, menu: name }) => {
     const menu = offer?.[name]
     const items = menu?.items ?? []
     const held = below[kind] ?? menu?.default
     const usual = items.find((item) => item.id === held)?.name ?? held
-    const known = offer !== null && offer !== undefined
-    const why = items.length > 0 ? null : known ? `the agent offers no choice of ${kind}` : 'the agent was not asked yet what it offers'
+    const why = lack(lacks, kind) ?? (items.length > 0 ? null : 'Any name can be given, with `lanyard model`.')
     const unguarded = items.some((item) => item.id === (value[kind] ?? held) && item.unguarded === true)
     return { kind, label, items, usual: usual ? `Default (${usual})` : 'Default', why, unguarded }
   })
-  return found.every((picker) => picker.why !== null) ? [] : found
 }
 
 /** How many commands are shown at a time. */

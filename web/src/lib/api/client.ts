@@ -82,11 +82,19 @@ export const get = <T>(route: string, query?: Query, signal?: AbortSignal): Prom
   request<T>('GET', route, { query, signal })
 export const post = <T>(route: string, body: unknown = {}, options: Options = {}): Promise<T> =>
   request<T>('POST', route, { ...options, body })
-/** What the network of this page can do: an editor's bridge carries texts alone. */
-export const network = { uploads: true }
+/** Whether addresses of the daemon can be used in the page itself. In an editor each request goes through a bridge. */
+export const network = { direct: true }
 
 /** Sends content as it is. */
 export const send = <T>(route: string, content: Blob, query?: Query): Promise<T> => request<T>('POST', route, { query, body: content })
+
+/** Content as an address of this page, which is given back when it is shown no more. */
+export async function contentAddress(address: string, signal: AbortSignal): Promise<string> {
+  const response = await fetch(address, { signal, credentials: 'same-origin' })
+  if (!response.ok) throw told(response.status, null)
+  return URL.createObjectURL(await response.blob())
+}
+
 export const patch = <T>(route: string, body: unknown, options: Options = {}): Promise<T> =>
   request<T>('PATCH', route, { ...options, body })
 export const del = <T>(route: string, body: unknown = {}, options: Options = {}): Promise<T> =>
@@ -98,6 +106,7 @@ export async function refusal(route: string, query?: Query): Promise<ApiError | 
   try {
     const response = await fetch(path(route, query), { signal: stop.signal, credentials: 'same-origin' })
     if (response.ok) return null
+    if (response.status === 401) signedOut()
     return told(response.status, (await response.json().catch(() => null)) as Partial<Problem> | null)
   } catch {
     return null

@@ -26,7 +26,7 @@ describe('FND-D13 buttons for what waits', () => {
     expect(pathOf(of('failed'))).toBe('/sessions/a')
     expect(pathOf(alert({ session: 'gone' }))).toBe('/sessions/gone')
     expect(pathOf(alert({ subject: 'flow_1' }))).toBe('/flows/flow_1')
-    expect(pathOf(alert({ kind: 'continuity_alert' }))).toBe('/continuity')
+    expect(pathOf(alert({ kind: 'continuity_alert' }))).toBe('/health')
     expect(pathOf(alert({}))).toBe('/notifications')
     expect(snooze(undefined)).toBeNull()
   })

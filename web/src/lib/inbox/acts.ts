@@ -23,7 +23,7 @@ export function pathOf(need: Listed): string {
   const { alert } = need as Extract<Listed, { kind: 'alert' }>
   if (alert.session != null) return sessionPath(alert.session)
   if (alert.subject?.startsWith('flow_')) return `/flows/${encodeURIComponent(alert.subject)}`
-  return alert.kind.startsWith('continuity') ? '/continuity' : '/notifications'
+  return alert.kind.startsWith('continuity') ? '/health' : '/notifications'
 }
 
 export function actsOf(need: Listed): readonly InboxAct[] {

@@ -10,6 +10,8 @@ class Desk {
   marked: ReadonlySet<string> = $state.raw(new Set())
   folded: ReadonlySet<string> = $state.raw(new Set())
   collapsed = $state(false)
+  /** The mouse is on the list: nothing may slide away under it. */
+  pointing = $state(false)
   /** Where a range of marks begins. */
   #from: string | null = null
 

@@ -45,6 +45,8 @@ export class SessionLive {
   reviewed = $state(0)
   /** Whether somebody reads at the end. */
   following = true
+  /** Whether reading it to the end is told to the daemon: readers of a share link tell nothing. */
+  marks = true
   readonly detail: Ask<SessionDetail>
 
   #held: Event[] = []
@@ -228,7 +230,7 @@ export class SessionLive {
   async see(): Promise<void> {
     const seq = this.events.at(-1)?.seq ?? 0
     const unread = (this.detail.value as Operated | null)?.unread ?? false
-    if (!unread || this.#seeing || seq <= this.#seen) return
+    if (!this.marks || !unread || this.#seeing || seq <= this.#seen) return
     this.#seeing = true
     this.#seen = seq
     // What was not taken is told again with the next event.

@@ -13,8 +13,15 @@ const END: &str = "<!-- /seen -->";
 pub(super) fn write(results: &str) -> Result<()> {
     let path = process::root().join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {PAGE}"))?;
-    let page = with(&page, &table::by_capability(results))
-        .with_context(|| format!("{PAGE} has no place for the table: {} … {END}", BEGIN.trim_end()))?;
+    let page = with(
+        &page,
+        &format!(
+            "{}\nBesides, tests of one agent or of a few showed:\n\n{}",
+            table::by_capability(results),
+            table::others_by_agent(results)
+        ),
+    )
+    .with_context(|| format!("{PAGE} has no place for the table: {} … {END}", BEGIN.trim_end()))?;
     std::fs::write(&path, page).with_context(|| format!("cannot write {PAGE}"))
 }
 

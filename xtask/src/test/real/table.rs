@@ -2,19 +2,26 @@
 
 use std::fmt::Write;
 
-/// The capabilities in the order of a session's life.
-const COLUMNS: [&str; 11] = [
-    "start",
+/// The rows of the table of agents, in this order. What else was shown is in a table of its own.
+const CAPABILITIES: [&str; 18] = [
     "text",
-    "tool",
+    "partial",
+    "tools",
     "permission",
     "cancel",
-    "steer",
+    "native steer",
+    "guidance by hook",
+    "gateway",
     "children",
-    "daemon killed",
-    "agent killed",
-    "two apart",
-    "stop",
+    "child stop",
+    "compact",
+    "resume native",
+    "images",
+    "models",
+    "modes",
+    "commands",
+    "cost",
+    "context size",
 ];
 /// What nothing was told of: its test failed, or was not run.
 const NOTHING: &str = "-";
@@ -26,29 +33,69 @@ struct Told<'a> {
     word: &'a str,
 }
 
+/// The agents whose columns are in the table: those that Lanyard runs. Others are shown in some tests alone.
+fn is_whole(told: &[Told<'_>], agent: &str) -> bool {
+    told.iter().any(|one| one.agent == agent && one.capability == CAPABILITIES[0])
+}
+
 /// The table of a results file, one row per agent in order of their names.
 pub(super) fn of(results: &str) -> String {
     let told: Vec<Told<'_>> = results.lines().filter_map(parse).collect();
-    drawn(&rows(&told))
+    let columns: Vec<&str> = CAPABILITIES.into_iter().chain(others(&told)).collect();
+    drawn(&rows(&told, &columns, |_| true))
 }
 
-/// The same table with one row per capability and one column per agent, for a page.
+/// For a page: one row per capability and one column per agent that went through all chapters.
 pub(super) fn by_capability(results: &str) -> String {
     let told: Vec<Told<'_>> = results.lines().filter_map(parse).collect();
-    let rows = rows(&told);
-    let width = rows.first().map_or(0, Vec::len);
-    let turned: Vec<Vec<&str>> = (0..width).map(|at| rows.iter().map(|row| row[at]).collect()).collect();
-    drawn(&turned)
+    drawn(&turned(&rows(&told, &CAPABILITIES, |agent| is_whole(&told, agent))))
 }
 
-fn rows<'a>(told: &'a [Told<'a>]) -> Vec<Vec<&'a str>> {
-    let mut columns: Vec<&str> = COLUMNS.to_vec();
-    for one in told {
-        if !columns.contains(&one.capability) {
-            columns.push(one.capability);
+/// For a page: what else was shown, by agent. A line for each agent, since no test of these is for all of them.
+pub(super) fn others_by_agent(results: &str) -> String {
+    let told: Vec<Told<'_>> = results.lines().filter_map(parse).collect();
+    let mut agents: Vec<&str> = told.iter().map(|one| one.agent.as_str()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    let mut list = String::new();
+    for agent in agents {
+        let shown: Vec<String> = told
+            .iter()
+            .filter(|one| one.agent == agent && !CAPABILITIES.contains(&one.capability))
+            .map(|one| {
+                if one.word == "ok" {
+                    one.capability.to_owned()
+                } else {
+                    format!("{}: {}", one.capability, one.word)
+                }
+            })
+            .collect();
+        if !shown.is_empty() {
+            let _ = writeln!(list, "- {agent}: {}", shown.join("; "));
         }
     }
-    let mut agents: Vec<&str> = told.iter().map(|one| one.agent.as_str()).collect();
+    list
+}
+
+/// What was shown besides the capabilities, in the order in which it was first told.
+fn others<'a>(told: &[Told<'a>]) -> Vec<&'a str> {
+    let mut others: Vec<&str> = Vec::new();
+    for one in told {
+        if !CAPABILITIES.contains(&one.capability) && !others.contains(&one.capability) {
+            others.push(one.capability);
+        }
+    }
+    others
+}
+
+fn turned<'a>(rows: &[Vec<&'a str>]) -> Vec<Vec<&'a str>> {
+    let width = rows.first().map_or(0, Vec::len);
+    (0..width).map(|at| rows.iter().map(|row| row[at]).collect()).collect()
+}
+
+fn rows<'a>(told: &'a [Told<'a>], columns: &[&'a str], wanted: impl Fn(&str) -> bool) -> Vec<Vec<&'a str>> {
+    let mut agents: Vec<&str> =
+        told.iter().map(|one| one.agent.as_str()).filter(|agent| wanted(agent)).collect();
     agents.sort_unstable();
     agents.dedup();
     let mut rows = vec![std::iter::once("agent").chain(columns.iter().copied()).collect::<Vec<_>>()];
@@ -93,24 +140,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_a_row_for_each_capability() {
-        let table = by_capability("b\t1.0\tstart\tok\na\t2.0\tdance\tok\n");
+    fn a_page_has_a_row_for_each_capability_and_a_column_for_each_agent_that_talks() {
+        let told =
+            "b\t1.0\ttext\tok\na\t2.0\ttext\tok\na\t2.0\tdance\tok\na\t2.0\tsong\tlost\nc\t1\tdance\tok\n";
+        let table = by_capability(told);
         let lines: Vec<&str> = table.lines().collect();
-        assert_eq!(lines.len(), COLUMNS.len() + 3, "{table}");
+        assert_eq!(lines.len(), CAPABILITIES.len() + 2, "{table}");
         assert!(lines[0].starts_with("| agent ") && lines[0].ends_with("| a 2.0 | b 1.0 |"), "{table}");
-        assert!(
-            lines.last().is_some_and(|row| row.starts_with("| dance ") && row.ends_with("| ok    | -     |"))
-        );
+        assert!(lines[2].starts_with("| text ") && lines[2].ends_with("| ok    | ok    |"), "{table}");
+        assert!(!table.contains("dance"), "{table}");
+        assert_eq!(others_by_agent(told), "- a 2.0: dance; song: lost\n- c 1: dance\n");
     }
 
     #[test]
     fn agents_are_rows_and_what_was_not_shown_is_seen() {
-        let table = of("b\t1.0\tstart\tok\nb\t1.0\tsteer\tnot offered\na\t2.0\tdance\tok\nbroken line\n");
+        let table =
+            of("b\t1.0\ttext\tok\nb\t1.0\tnative steer\tnot offered\na\t2.0\tdance\tok\nbroken line\n");
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 4, "{table}");
-        assert!(lines[0].starts_with("| agent | start | text |"), "{table}");
-        assert!(lines[0].ends_with("| stop | dance |"), "{table}");
-        assert!(lines[2].starts_with("| a 2.0 | -     |") && lines[2].ends_with("| ok    |"), "{table}");
-        assert!(lines[3].starts_with("| b 1.0 | ok    |") && lines[3].contains("| not offered |"), "{table}");
+        assert!(lines[0].starts_with("| agent | text | partial |"), "{table}");
+        assert!(lines[0].ends_with("| context size | dance |"), "{table}");
+        assert!(lines[2].starts_with("| a 2.0 | -    |") && lines[2].ends_with("| ok    |"), "{table}");
+        assert!(lines[3].starts_with("| b 1.0 | ok   |") && lines[3].contains("| not offered "), "{table}");
     }
 }

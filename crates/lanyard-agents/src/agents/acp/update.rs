@@ -1,7 +1,7 @@
 //! What an ACP agent tells of its work: words, thoughts, tool calls, plans.
 
 use agent_client_protocol_schema::v1::{
-    Content, ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent,
+    Content, ContentBlock, ContentChunk, Cost, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use lanyard_core::session::{PlanEntry, PlanEntryState, Signal};
@@ -9,12 +9,20 @@ use serde_json::{Value, json};
 
 use super::Acp;
 use super::change::{CHANGE_BYTES_MAX, Change};
-use crate::agents::driver::{Action, Actions, TextKind, micros};
+use crate::agents::driver::{Action, Actions, TextKind, is_amount, micros};
 
 /// Tool calls remembered at a time; an agent with more open calls loses their names, nothing else.
 const TOOLS_MAX: usize = 1_024;
 /// Bytes of a tool's answer that are kept; the rest is left out and said so.
 const CONTENT_BYTES_MAX: usize = 256 * 1024;
+
+/// The least rise of a conversation's cost that is reported before the end of its turn: a cent.
+const COST_STEP_MICROS: u64 = 10_000;
+
+/// Whether a cost can be counted.
+fn is_known(cost: &Cost) -> bool {
+    cost.currency == "USD" && is_amount(cost.amount)
+}
 
 /// A tool call that has not ended.
 #[derive(Debug, Default)]
@@ -124,10 +132,13 @@ impl Acp {
             }
             SessionUpdate::UsageUpdate(usage) if native.is_none() => {
                 self.context = Some(usage.used);
-                if let Some(cost) = usage.cost.filter(|cost| cost.currency == "USD") {
+                if let Some(cost) = usage.cost.filter(is_known) {
                     self.cost = micros(cost.amount);
                     if self.replaying {
                         self.cost_told = self.cost;
+                    } else if self.cost >= self.cost_told.saturating_add(COST_STEP_MICROS) {
+                        // A budget can only end a turn whose cost is known before its end.
+                        out.extend(self.paid().map(|signal| Action::Saw { native, signal }));
                     }
                 }
             }

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Done, END_MAX, Stand, failed};
 use crate::agents::driver::CallError;
+use crate::runs::bounds::within;
 use crate::sandbox::{Enclosure, Parent};
 use lanyard_base::environment;
 
@@ -68,10 +69,8 @@ impl Terminals {
         let whole = || ["sh", "-c", command].map(str::to_owned).to_vec();
         let program = || std::iter::once(command.to_owned()).chain(args.iter().cloned()).collect();
         let plain = if args.is_empty() { whole() } else { program() };
-        let words = match &self.stand.enclosure {
-            Some(sandbox) => sandbox.around(&plain, &cwd, Parent::LeavesIt),
-            None => plain,
-        };
+        let around = (self.stand.enclosure.as_ref(), self.stand.bounds.as_ref());
+        let words = within(around, &plain, &cwd, Parent::LeavesIt);
         let mut process = Command::new(words.first().map_or("", String::as_str));
         process.args(words.iter().skip(1));
         // An agent may not give its commands another session than its own.

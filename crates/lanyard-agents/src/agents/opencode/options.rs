@@ -1,6 +1,7 @@
-//! Models and agents of OpenCode. Each prompt names its model and agent; OpenCode's agents are its modes.
+//! Models, agents, effort levels and commands of OpenCode. Each prompt names its model and agent, and its effort where one is
+//! chosen; OpenCode's agents are its modes.
 
-use lanyard_core::session::{AgentOffer, ChoiceKind, OfferItem, OfferMenu, Signal};
+use lanyard_core::session::{AgentOffer, ChoiceKind, OfferItem, OfferMenu, OfferedCommand, Signal};
 use serde_json::Value;
 
 use super::OpenCode;
@@ -23,9 +24,9 @@ impl OpenCode {
         let offer = AgentOffer {
             models: menu(items(&found["models"]), model.clone()),
             modes: menu(items(&found["agents"]), agent.clone()),
-            efforts: OfferMenu::default(),
-            // They have a request of their own that answers when their work is done: no turn can be made of it.
-            commands: Vec::new(),
+            // Each prompt has its own: one without is the model's usual.
+            efforts: OfferMenu { items: efforts(&found["models"]), ..OfferMenu::default() },
+            commands: commands(&found["commands"]),
         };
         self.tuned.offer = offer.bounded();
         let signal = Signal::Offered(Box::new(self.tuned.offer.clone()));
@@ -47,6 +48,11 @@ impl OpenCode {
                 now.put(kind, value);
             }
         }
+        let effort = self.tuned.wanted.get(ChoiceKind::Effort).map(str::to_owned);
+        if let Some(effort) = &effort {
+            order["effort"] = effort.as_str().into();
+        }
+        now.put(ChoiceKind::Effort, effort);
         if now != self.tuned.in_force {
             self.tuned.in_force = now.clone();
             out.push(Action::Saw { native: None, signal: Signal::InForce(now) });
@@ -60,6 +66,35 @@ fn items(list: &Value) -> Vec<OfferItem> {
         Some(OfferItem { id: text(&entry["id"])?, name, about, unguarded: false })
     };
     list.as_array().into_iter().flatten().filter_map(item).collect()
+}
+
+/// The levels of all models, each once. A model without the one that is chosen refuses the prompt.
+fn efforts(models: &Value) -> Vec<OfferItem> {
+    let mut levels: Vec<OfferItem> = Vec::new();
+    for level in
+        models.as_array().into_iter().flatten().flat_map(|model| model["efforts"].as_array()).flatten()
+    {
+        let Some(level) = level.as_str() else { continue };
+        if levels.iter().all(|known| known.id != level) {
+            levels.push(OfferItem::new(level));
+        }
+    }
+    levels
+}
+
+fn commands(listed: &Value) -> Vec<OfferedCommand> {
+    let command = |entry: &Value| {
+        let (about, hint) = (text(&entry["about"]), text(&entry["hint"]));
+        Some(OfferedCommand { name: text(&entry["name"])?, about, hint })
+    };
+    listed.as_array().into_iter().flatten().filter_map(command).collect()
+}
+
+/// A prompt that is one of OpenCode's commands, as the name and what follows it.
+pub(super) fn command_in<'a>(offer: &AgentOffer, prompt: &'a str) -> Option<(&'a str, &'a str)> {
+    let rest = prompt.strip_prefix('/').filter(|_| offer.is_command(prompt))?;
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    Some((name, arguments.trim_start()))
 }
 
 fn text(value: &Value) -> Option<String> {

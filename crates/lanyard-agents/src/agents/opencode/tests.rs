@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use expect_test::expect_file;
 use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::Timestamp;
-use lanyard_core::session::{GateOption, OptionKind};
+use lanyard_core::session::{GateOption, OfferMenu, OptionKind};
 
 use super::*;
 use crate::agents::driver::{McpServer, TextKind};
@@ -289,6 +289,32 @@ fn orders_have_keys_of_their_own() {
         (key, order)
     });
     assert_eq!(sent(&out), expected);
+}
+
+/// A command goes by its name; an effort is named with each prompt that has one.
+#[test]
+fn a_command_and_an_effort_are_named_with_the_prompt() {
+    let mut driver = OpenCode::new(setting(Begin::New));
+    let offers = json!({
+        "model": "p/m", "models": [{"id": "p/m", "efforts": ["low", "high"]}, {"id": "p/n", "efforts": ["high", "max"]}],
+        "agent": "build", "agents": [{"id": "build"}], "commands": [{"name": "review", "about": "reviews", "hint": "$ARGUMENTS"}],
+    });
+    let mut out = Vec::new();
+    driver.learn_offer(&offers, &mut out);
+    let ids = |menu: &OfferMenu| menu.items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&driver.tuned.offer.efforts), ["low", "high", "max"]);
+    let effort = AgentChoice { effort: Some("max".to_owned()), ..AgentChoice::default() };
+    let mut told = |prompt: &str, wanted: &AgentChoice| {
+        let mut out = Vec::new();
+        driver.choose("k", wanted, &mut out);
+        driver.prompt(turn(), None, prompt.into(), &mut out);
+        let (_, order) = sent(&out).pop().unwrap();
+        [&order["command"], &order["text"], &order["effort"]]
+            .map(|field| field.as_str().unwrap_or("-").to_owned())
+    };
+    assert_eq!(told("/review HEAD~1 now", &effort), ["review", "HEAD~1 now", "max"]);
+    assert_eq!(told("/unknown x", &AgentChoice::default()), ["-", "/unknown x", "-"]);
+    assert_eq!(told("see /review", &AgentChoice::default()), ["-", "see /review", "-"]);
 }
 
 #[test]

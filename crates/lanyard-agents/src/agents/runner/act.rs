@@ -9,6 +9,7 @@ use lanyard_core::text::{one_line, without_escapes};
 use lanyard_core::{Actor, Address, Cause, GateId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
+use super::budget::TurnUse;
 use super::{Mirror, Runner};
 use crate::agents::driver::{Action, Answer, Call, CallError, Child, Opened, Readiness, TextKind, TurnEnd};
 use crate::agents::engine::{AgentAsk, AgentRequest, AskFailure, LiveText};
@@ -42,6 +43,10 @@ impl Runner {
         while let Some((at, action)) = self.actions.pop_front() {
             self.here = self.here.max(at);
             self.act(at, action).await;
+            // As with reports: in the middle of a line it would hide the rest after a crash.
+            if self.unmeasured && self.actions.front().is_none_or(|(next, _)| *next > at) {
+                self.compare_budgets().await;
+            }
             // Never in the middle of a line: what was told of it would hide the rest after a crash.
             if self.pen.is_full() && self.actions.front().is_none_or(|(next, _)| *next > at) {
                 self.report_safe().await;
@@ -165,36 +170,18 @@ impl Runner {
             let now = self.shared.clock.now();
             self.shared.offers.note(&self.agent, &self.settings, offer, now);
         }
-        let mut used = (0, 0);
+        let mut used = TurnUse::default();
         if let Signal::ToolCalled { .. } = &signal {
             self.saw_work();
-            used.0 = 1;
-        } else if let Signal::UsageReported { input_tokens, output_tokens, .. } = &signal {
-            used.1 = input_tokens.saturating_add(*output_tokens);
+            used.tool_calls = 1;
+        } else if let Signal::UsageReported { input_tokens, output_tokens, cost_micros, .. } = &signal {
+            used.tokens = input_tokens.saturating_add(*output_tokens);
+            used.cost = *cost_micros;
         }
         if let Some(session) = self.target(native, at) {
             self.pen.signal(session, signal, at);
         }
-        if let Some(reason) = self.overspent(used) {
-            self.cut_short(InterruptCause::Limit, reason).await;
-        }
-        self.warn_of_budget(false);
-    }
-
-    /// Adds to what the turn has used, and says so when that is too much.
-    fn overspent(&mut self, (tool_calls, tokens): (u64, u64)) -> Option<String> {
-        let budget = self.settings.budget;
-        let turn = self.turn.as_mut().filter(|turn| !turn.over)?;
-        turn.tool_calls += tool_calls;
-        turn.tokens = turn.tokens.saturating_add(tokens);
-        let over = |limit: u64, used: u64| limit > 0 && used > limit;
-        if over(budget.tool_calls, turn.tool_calls) {
-            Some(format!("the turn's budget of {} tool calls is spent", budget.tool_calls))
-        } else if over(budget.tokens, turn.tokens) {
-            Some(format!("the turn's budget of {} tokens is spent", budget.tokens))
-        } else {
-            None
-        }
+        self.measure(used).await;
     }
 
     /// Work after a cancel is evidence that it is not heeded: there is less time left.

@@ -47,7 +47,7 @@ impl Runner {
         let offered = about.relay.map(|_| tools::offered(&settings, &mcp)).unwrap_or_default();
         let tuned = tuned(&shared, session, &begin).await;
         let driver = driver(&settings, setting(&settings, &workspace, held.id, begin, mcp, tuned));
-        let parts = (driver, link, about.sandbox.clone());
+        let parts = (driver, link, (about.sandbox.clone(), about.bounds.clone()));
         let mut runner = Self::new(shared, session, settings, workspace, held.id, parts, orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
         runner.offered = offered;

@@ -1,24 +1,77 @@
-//! Telling people in time that a turn comes near to what it may use.
+//! What a turn uses: people are told in time, and a turn that has used too much is cut off.
+//!
+//! Cost is only known when the agent reports it, and each report is measured. Its own budget is counted here; those of its
+//! session, its family and the day are asked of the engine once the report is on disk.
 
+use lanyard_core::budget::{Dollars, is_near, warn_at};
 use lanyard_core::notification::{NewNotification, NotificationKind, Severity};
 use lanyard_core::session::InterruptCause;
+use lanyard_core::text::dollars;
 
 use super::Runner;
+use crate::agents::driver::Action;
 
-/// So many fifths of a budget are most of it.
-const FIFTHS: u64 = 4;
-
-/// The part of a budget at which people are told; nothing of one without limit.
-pub(super) const fn most_of(limit: u64) -> u64 {
-    // Divided first: no limit is too large for it.
-    limit / 5 * FIFTHS + limit % 5 * FIFTHS / 5
-}
-
-fn nearly(limit: u64, used: u64) -> bool {
-    limit > 0 && used >= most_of(limit).max(1)
+/// What one signal adds to the use of a turn.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TurnUse {
+    pub(super) tool_calls: u64,
+    pub(super) tokens: u64,
+    /// Millionths of a dollar.
+    pub(super) cost: u64,
 }
 
 impl Runner {
+    /// Adds to what the turn has used, and cuts it off when that is too much.
+    pub(super) async fn measure(&mut self, used: TurnUse) {
+        self.unmeasured |= used.cost > 0;
+        if let Some(reason) = self.overspent(used) {
+            self.cut_short(InterruptCause::Limit, reason).await;
+        }
+        self.warn_of_budget(false);
+    }
+
+    /// Compares what was reported with the budgets of the session, its family and the day. A turn that has ended with the
+    /// report is not cut off any more.
+    pub(super) async fn compare_budgets(&mut self) {
+        self.unmeasured = false;
+        // The engine's sums have what the log has.
+        self.report().await;
+        let spent = self.shared.engine.budget_spent(self.session).await;
+        if let Some(line) = spent.filter(|_| !self.is_finishing()) {
+            self.cut_short(InterruptCause::Limit, format!("budget_spent: {line}")).await;
+        }
+    }
+
+    /// The agent has said that its turn is over, and what it cost with it: there is nothing to cut off.
+    fn is_finishing(&self) -> bool {
+        self.actions.iter().any(|(_, action)| matches!(action, Action::Finished { native: None, .. }))
+    }
+
+    /// Adds to what the turn has used, and says so when that is too much.
+    fn overspent(&mut self, used: TurnUse) -> Option<String> {
+        let (budget, cost_max) = (self.settings.budget, self.cost_max());
+        let finishing = self.is_finishing();
+        let turn = self.turn.as_mut().filter(|turn| !turn.over)?;
+        turn.tool_calls += used.tool_calls;
+        turn.tokens = turn.tokens.saturating_add(used.tokens);
+        turn.cost = turn.cost.saturating_add(used.cost);
+        let over = |limit: u64, used: u64| limit > 0 && used > limit;
+        if over(budget.tool_calls, turn.tool_calls) {
+            Some(format!("the turn's budget of {} tool calls is spent", budget.tool_calls))
+        } else if over(budget.tokens, turn.tokens) {
+            Some(format!("the turn's budget of {} tokens is spent", budget.tokens))
+        } else if !cost_max.is_zero() && turn.cost >= cost_max.micros() && !finishing {
+            Some(format!("budget_spent: the turn's budget of {cost_max} is spent: {}", dollars(turn.cost)))
+        } else {
+            None
+        }
+    }
+
+    /// What a turn of this agent may cost.
+    fn cost_max(&self) -> Dollars {
+        self.shared.settings.rules().budgets.of_turn(self.settings.budget.cost_usd)
+    }
+
     /// Whether the turn has written more than it may.
     pub(super) fn measure_output(&mut self) {
         let limit = self.settings.budget.output_bytes;
@@ -51,14 +104,18 @@ impl Runner {
 
     /// Once in a turn; `late` when most of its time is spent.
     pub(super) fn warn_of_budget(&mut self, late: bool) {
-        let budget = self.settings.budget;
+        let (budget, cost_max) = (self.settings.budget, self.cost_max());
+        let percent = self.shared.settings.rules().budgets.warn_percent;
+        let nearly = |limit: u64, used: u64| is_near(limit, used, percent);
         let Some(turn) = self.turn.as_mut().filter(|turn| !turn.over && !turn.warned) else { return };
         let what = if nearly(budget.tool_calls, turn.tool_calls) {
             format!("{} of {} tool calls", turn.tool_calls, budget.tool_calls)
         } else if nearly(budget.tokens, turn.tokens) {
             format!("{} of {} tokens", turn.tokens, budget.tokens)
+        } else if nearly(cost_max.micros(), turn.cost) {
+            format!("{} of {cost_max}", dollars(turn.cost))
         } else if late {
-            format!("{} of {} ms", most_of(budget.time_ms), budget.time_ms)
+            format!("{} of {} ms", warn_at(budget.time_ms, percent), budget.time_ms)
         } else {
             return;
         };
@@ -76,16 +133,5 @@ impl Runner {
             lasts: false,
         };
         self.shared.engine.notify(new);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{most_of, nearly};
-
-    #[test]
-    fn most_of_a_budget_is_four_fifths_of_it() {
-        assert_eq!([0, 1, 5, 10, 9, u64::MAX].map(most_of), [0, 0, 4, 8, 7, 14_757_395_258_967_641_292]);
-        assert!(!nearly(0, 1_000) && !nearly(10, 7) && nearly(10, 8) && nearly(1, 1) && !nearly(1, 0));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use lanyard_core::session::{EndedProcess, Receipt, Session, Signal};
+use lanyard_core::session::{EndedProcess, Receipt, Session, Signal, unstoppable};
 use lanyard_core::{SessionId, TurnId};
 use tokio::task::JoinError;
 use tokio::time::{Duration, Instant};
@@ -129,16 +129,12 @@ impl Runner {
 
     /// Asks the agent to end the turn of a subagent, or says that it has no way to.
     pub(super) async fn end_child(&mut self, native: &str, held: &Session, turn: TurnId) {
-        if let Some(harness) = self.driver.hook_of_subagents() {
+        if let Some(harness) = self.settings.subagents().hook {
             // Its calls are refused, which is all that can be done.
             if held.hears {
                 return;
             }
-            let why = format!(
-                "The agent cannot end this subagent alone: it goes on until it is done. Cancel the turn of its \
-                 parent {}, or install the hook (`lanyard hook install {harness}`), which refuses its tool calls.",
-                self.session
-            );
+            let why = unstoppable("the agent", Some(self.session), harness).to_string();
             return self.shared.note(held.id, Signal::EndBlocked { why }).await;
         }
         if let Some(mirror) = self.children.get_mut(native) {

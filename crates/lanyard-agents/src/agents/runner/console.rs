@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lanyard_api::agents::settings::DriverKind;
 use lanyard_core::Session;
-use lanyard_core::session::WindowSize;
+use lanyard_core::session::{Signal, TerminalActivity, WindowSize};
 use tokio::sync::mpsc;
+use tokio::time::{Duration, Instant};
 
 use super::Runner;
 use crate::runs::{LinkError, ScreenFile};
@@ -17,6 +18,10 @@ use crate::terminal::{AnsweredQuery, KeptRun, ResizeOrder, TerminalScreen};
 /// Output after the kept screen that is kept too. A screen that is made again from it is what it was, also where a
 /// program set what no screen shows.
 const REPLAY_BYTES: u64 = 1 << 20;
+/// A program that has written nothing for so long is at rest: longer than a pause between two steps of most programs.
+const QUIET_AFTER: Duration = Duration::from_secs(10);
+/// The same for one that rang: it says itself that it waits.
+const RANG_AFTER: Duration = Duration::from_secs(2);
 
 pub(super) struct RunConsole {
     screen: Arc<TerminalScreen>,
@@ -29,6 +34,11 @@ pub(super) struct RunConsole {
     /// The place of the screen on disk, and the one that takes its place.
     kept: u64,
     next: Option<ScreenFile>,
+    /// What the log has of the program's activity.
+    told: Option<TerminalActivity>,
+    /// When it wrote last, and whether it rang since it began to write.
+    wrote_at: Instant,
+    rang: bool,
 }
 
 /// The next order to change the window's size; none comes where there is no terminal.
@@ -67,9 +77,18 @@ impl Runner {
         self.output = self.link.output(at);
         (self.position, self.here, self.reported) = (at, at, at);
         let shown_at = self.link.spooled();
-        let console =
-            RunConsole { screen: Arc::new(screen), resizes: None, shown_at, sizes, kept: at, next: None };
-        self.console = Some(console);
+        let told = session.live_run().and_then(|run| run.activity).map(|mark| mark.activity);
+        self.console = Some(RunConsole {
+            screen: Arc::new(screen),
+            resizes: None,
+            shown_at,
+            sizes,
+            kept: at,
+            next: None,
+            told,
+            wrote_at: Instant::now(),
+            rang: false,
+        });
         self.show_console();
     }
 
@@ -106,6 +125,45 @@ impl Runner {
         }
         self.keep_console();
         self.show_console();
+        self.console_wrote().await;
+    }
+
+    /// The program works. What an earlier daemon has read already tells nothing new.
+    async fn console_wrote(&mut self) {
+        let Some(console) = &mut self.console else { return };
+        let rang = console.screen.take_rang();
+        if self.position <= console.shown_at {
+            return;
+        }
+        console.wrote_at = Instant::now();
+        let works = console.told == Some(TerminalActivity::Working);
+        console.rang = rang || (works && console.rang);
+        if !works {
+            self.tell_activity(TerminalActivity::Working).await;
+        }
+    }
+
+    /// When the program counts as at rest, unless it writes before.
+    pub(super) fn console_rests_at(&self) -> Option<Instant> {
+        let console =
+            self.console.as_ref().filter(|console| console.told == Some(TerminalActivity::Working))?;
+        Some(console.wrote_at + if console.rang { RANG_AFTER } else { QUIET_AFTER })
+    }
+
+    pub(super) async fn look_at_console(&mut self, now: Instant) {
+        if self.console_rests_at().is_none_or(|at| at > now) {
+            return;
+        }
+        let rang = self.console.as_ref().is_some_and(|console| console.rang);
+        self.tell_activity(if rang { TerminalActivity::Rang } else { TerminalActivity::Quiet }).await;
+    }
+
+    async fn tell_activity(&mut self, activity: TerminalActivity) {
+        let Some(console) = &mut self.console else { return };
+        console.told = Some(activity);
+        let watched = console.screen.is_watched();
+        let signal = Signal::TerminalActivity { run: self.run, activity, watched };
+        self.shared.note(self.session, signal).await;
     }
 
     /// Gives up output that no later daemon needs to make the screen again.

@@ -83,6 +83,8 @@ impl Runner {
         self.died_of_limit();
         self.report().await;
         self.tell_missing_tools().await;
+        self.tell_bounds_met().await;
+        self.bound_behind = self.bound_behind(exit.how).await;
         self.calls.end_all().await;
         self.keep_terminal().await;
         let swept = match exit.how {
@@ -226,7 +228,10 @@ impl Runner {
         }
         match exit.how {
             How::Exited(code) => format!("the agent exited with {code}{}", self.last_words()),
-            How::Signalled(signal) => format!("the agent was ended by signal {signal}{}", self.last_words()),
+            How::Signalled(signal) => {
+                let behind = &self.bound_behind;
+                format!("the agent was ended by signal {signal}{behind}{}", self.last_words())
+            }
             How::Lost => "the agent's supervisor died".to_owned(),
         }
     }

@@ -1,6 +1,7 @@
 //! What a runner is told to do: turns, cancels, stops, answers, words.
 
 use lanyard_api::agents::settings::DriverKind;
+use lanyard_core::budget::warn_at;
 use lanyard_core::session::{
     ActiveTurn, Continuity, Effect, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind,
     PromptPart, Receipt, Session, Signal, SnapshotReason, StopLevel, StopScope,
@@ -8,7 +9,7 @@ use lanyard_core::session::{
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
-use super::{Cancel, Runner, Turn, budget};
+use super::{Cancel, Runner, Turn};
 use crate::agents::AgentWish;
 use crate::agents::driver::Answer;
 use crate::agents::given::{GivenPart, GivenPrompt, with_parts};
@@ -138,10 +139,15 @@ impl Runner {
             of: active.id,
             deadline: after(self.settings.turn_timeout_ms),
             budget_at: after(self.settings.budget.time_ms),
-            warn_at: after(budget::most_of(self.settings.budget.time_ms)),
+            warn_at: after(warn_at(
+                self.settings.budget.time_ms,
+                self.shared.settings.rules().budgets.warn_percent,
+            )),
             warned: false,
-            tool_calls: 0,
-            tokens: 0,
+            // What it used before this daemon counts, too.
+            tool_calls: active.calls,
+            tokens: active.tokens,
+            cost: active.cost_micros,
             from: self.position + self.unread.len() as u64,
             cancel: None,
             over: false,

@@ -36,11 +36,13 @@ use crate::agents::confine::{self, Confined};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting, Tuned};
 use crate::agents::given::with_parts;
 use crate::agents::handover;
-use crate::agents::on_terminal::OnTerminal;
+use crate::agents::on_terminal::{self, OnTerminal};
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::shared::{Opened, Shared};
 use crate::agents::words::{self, PastOf};
+use crate::runs::bounds::RunLimits;
+use crate::runs::cgroup;
 use crate::runs::relay::Inlet;
 use crate::runs::{Link, Spec, SpoolLimits, TerminalSpec};
 use crate::sandbox::Enclosure;
@@ -93,6 +95,9 @@ pub(in crate::agents) struct About {
     /// The sandbox of the run. What is done for the agent by a later daemon is done in it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sandbox: Option<Enclosure>,
+    /// Its bounds, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bounds: Option<RunLimits>,
 }
 
 impl About {
@@ -137,9 +142,9 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     failpoint::hit("before_run");
     let run = start.shared.mint_run();
     let driver = settings.driver.as_str().to_owned();
-    let confined = confined(&start.shared, &session, &settings).await;
-    let sandbox =
-        confined.as_ref().ok().and_then(Option::as_ref).map(|held| Box::new(held.containment.clone()));
+    let confined = confined(&start.shared, &session, &settings, run).await;
+    let group = Confined::group_of(&confined);
+    let sandbox = confined.as_ref().ok().and_then(|held| held.containment.clone()).map(Box::new);
     let agent = agent.clone();
     let started = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false, sandbox, account };
     start.shared.note(start.session, started).await;
@@ -147,6 +152,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     if session.live_run().is_none_or(|held| held.id != run) {
         tracing::info!(session = %start.session, "the session wants no run any more");
+        let_go(group.as_deref());
         return left_by(start);
     }
     let prepared = match confined {
@@ -160,19 +166,28 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
             let signals = not_started(&start, run, code, &what);
             start.shared.note_all(start.session, signals).await;
             let _ = start.shared.runs.forget(&run.to_string());
+            let_go(group.as_deref());
             left_by(start)
         }
     }
 }
 
-/// The sandbox of the run. A workspace that is missing is told when the run is prepared.
+/// The sandbox and the bounds of the run. A workspace that is missing is told when the run is prepared.
 async fn confined(
     shared: &Arc<Shared>,
     session: &Session,
     settings: &AgentSettings,
-) -> Result<Option<Confined>, Failure> {
+    run: RunId,
+) -> Result<Confined, Failure> {
     let workspace = workspace_of(session).await?;
-    confine::of_session(shared, session, settings, &workspace).await
+    confine::of_session(shared, session, settings, &workspace, run).await
+}
+
+/// Removes the control group of a run that never came to be.
+fn let_go(group: Option<&Path>) {
+    if let Some(group) = group {
+        cgroup::remove(group);
+    }
 }
 
 /// Why a run has no account.
@@ -263,7 +278,11 @@ fn left_by(mut start: Start) -> Left {
 fn not_started(start: &Start, run: RunId, code: String, what: &str) -> Vec<Signal> {
     let failed = matches!(
         code.as_str(),
-        "workspace_missing" | "agent_program_missing" | confine::UNAVAILABLE | confine::IMPOSSIBLE
+        "workspace_missing"
+            | "agent_program_missing"
+            | confine::UNAVAILABLE
+            | confine::IMPOSSIBLE
+            | confine::UNBOUNDED
     );
     let turn = start.turn.filter(|_| failed);
     let reason = Some(format!("{code}: {what}"));
@@ -288,7 +307,7 @@ async fn prepare(
     session: &Session,
     settings: &AgentSettings,
     run: RunId,
-    confined: Option<Confined>,
+    confined: Confined,
 ) -> Result<Runner, Failure> {
     let workspace = workspace_of(session).await?;
     let shared = start.shared.clone();
@@ -317,8 +336,9 @@ async fn prepare(
     spec.env.extend(addresses.environment(start.session, run));
     add_conversation(&mut spec, settings, &setting, &config);
     let door = shared.runs.door(&run.to_string());
-    spec.sandbox = confined.map(|held| held.enclosure.of_run(door, relay.map(|relay| relay.port())));
-    let enclosure = spec.sandbox.clone();
+    spec.bounds = confined.bounds;
+    spec.sandbox = confined.enclosure.map(|held| held.of_run(door, relay.map(|relay| relay.port())));
+    let around = (spec.sandbox.clone(), spec.bounds.clone());
     add_terminal(&mut spec, session, shared.clock.now());
     let about = About {
         session: start.session,
@@ -328,7 +348,8 @@ async fn prepare(
         ways: plan.ways.clone(),
         turn: start.turn.filter(|_| settings.driver == DriverKind::Command),
         relay,
-        sandbox: enclosure.clone(),
+        sandbox: around.0.clone(),
+        bounds: around.1.clone(),
     };
     let about = serde_json::to_value(about).map_err(|error| ("defect".to_owned(), error.to_string()))?;
     failpoint::hit("before_spawn");
@@ -338,7 +359,7 @@ async fn prepare(
     let orders = std::mem::replace(&mut start.orders, mpsc::channel(1).1);
     let driver = driver(settings, setting);
     let patience = Duration::from_millis(settings.handshake_timeout_ms);
-    let parts = (driver, link, enclosure);
+    let parts = (driver, link, around);
     let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, parts, orders);
     runner.course.await_greeting(Instant::now() + patience);
     runner.waiting = start.turn;
@@ -488,8 +509,13 @@ async fn plan(
 ) -> Result<Plan, Failure> {
     let fresh = Plan { begin: Begin::New, past: None, ways: Vec::new() };
     if settings.driver == DriverKind::Terminal {
-        // The same command again: what the program remembers of the run before is not known.
         let again = session.run.as_ref().is_some_and(|run| run.number > 1);
+        let (held, own) = (session.clone(), settings.clone());
+        let found = tokio::task::spawn_blocking(move || on_terminal::resumable(&held, &own)).await;
+        if let (true, Ok(Some(native))) = (again, found) {
+            return Ok(Plan { begin: Begin::Resume { native }, ..fresh });
+        }
+        // The same command again: what the program remembers of the run before is not known.
         return Ok(Plan { past: again.then(|| (Continuity::Lost, String::new())), ..fresh });
     }
     let Some(native) = session.native.clone().filter(|_| !is_unwritten(session, settings)) else {
@@ -606,6 +632,9 @@ pub(in crate::agents) fn add_conversation(
     setting: &Setting,
     mcp_config: &str,
 ) {
+    if settings.driver == DriverKind::Terminal {
+        spec.argv.extend(on_terminal::conversation_words(&settings.command, setting));
+    }
     if settings.driver == DriverKind::Claude {
         spec.argv.extend(claude::arguments(setting, mcp_config));
         let (name, value) = claude::STATES;
@@ -639,7 +668,7 @@ pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> B
         DriverKind::Claude => Box::new(ClaudeCode::new(setting)),
         DriverKind::Codex => Box::new(Codex::new(setting)),
         DriverKind::Command => Box::new(CommandDriver::new(setting, settings.per_turn())),
-        DriverKind::Terminal => Box::new(OnTerminal::new(settings.command.first(), setting)),
+        DriverKind::Terminal => Box::new(OnTerminal::new(&settings.command, setting)),
     }
 }
 
@@ -674,6 +703,7 @@ pub(in crate::agents) fn spec(
         grace_ms: settings.kill_grace_ms,
         limits: SpoolLimits::default(),
         sandbox: None,
+        bounds: None,
         terminal: None,
     })
 }
@@ -705,13 +735,13 @@ impl Runner {
         settings: AgentSettings,
         workspace: PathBuf,
         run: RunId,
-        (driver, link, enclosure): (Box<dyn Driver>, Link, Option<Enclosure>),
+        (driver, link, (enclosure, bounds)): (Box<dyn Driver>, Link, (Option<Enclosure>, Option<RunLimits>)),
         orders: mpsc::Receiver<AgentWish>,
     ) -> Self {
         let held = session.run.as_ref().filter(|held| held.id == run);
         let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
         let now = Instant::now();
-        let stand = Stand { enclosure, ..Stand::of(&shared, &settings, &workspace, session.id, run) };
+        let stand = Stand { enclosure, bounds, ..Stand::of(&shared, &settings, &workspace, session.id, run) };
         Self {
             session: session.id,
             agent: session.hands.agent.clone().unwrap_or_default(),
@@ -748,8 +778,10 @@ impl Runner {
             replayed: 0,
             odd: 0,
             offered: Vec::new(),
+            bound_behind: String::new(),
             idle_since: now,
             flood: None,
+            unmeasured: false,
             undelivered: None,
             chosen_for_turn: false,
             shared,

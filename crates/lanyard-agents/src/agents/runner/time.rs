@@ -14,6 +14,7 @@ impl Runner {
     pub(super) fn next_wake(&self) -> Instant {
         let mut due: Vec<Instant> = vec![Instant::now() + IDLE_LOOK];
         due.extend(self.report_at);
+        due.extend(self.console_rests_at());
         match self.course.stage() {
             GreetingStage::Greeting { until } => due.push(*until),
             GreetingStage::Settling { quiet_at, until, replayed, .. } => {
@@ -48,6 +49,7 @@ impl Runner {
             self.report_safe().await;
         }
         self.look_at_greeting(now).await;
+        self.look_at_console(now).await;
         if let Some(turn) = self.turn.as_ref().filter(|turn| !turn.over) {
             if turn.deadline.is_some_and(|at| at <= now) {
                 self.timed_out().await;

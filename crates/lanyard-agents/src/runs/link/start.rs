@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -93,7 +93,8 @@ impl Runs {
     ) -> Result<Link, StartError> {
         let folder = Folder::of(&self.root, run).map_err(|error| StartError::Shim(error.to_string()))?;
         let (runs, name, making, about) = (self.clone(), run.to_owned(), folder.clone(), about.clone());
-        tokio::task::spawn_blocking(move || runs.create(&name, &making, about))
+        let group = spec.bounds.as_ref().and_then(|bounds| bounds.group.clone());
+        tokio::task::spawn_blocking(move || runs.create(&name, &making, about, group))
             .await
             .map_err(|error| StartError::Shim(error.to_string()))??;
         let started = self.start_in(run, &folder, spec, inlet).await;
@@ -106,7 +107,13 @@ impl Runs {
         started
     }
 
-    fn create(&self, run: &str, folder: &Folder, about: serde_json::Value) -> Result<(), StartError> {
+    fn create(
+        &self,
+        run: &str,
+        folder: &Folder,
+        about: serde_json::Value,
+        group: Option<PathBuf>,
+    ) -> Result<(), StartError> {
         let fail = |error: &io::Error| StartError::from_disk(error, &folder.path);
         let boot = boot_id().map_err(|error| fail(&error))?;
         std::fs::DirBuilder::new()
@@ -114,7 +121,7 @@ impl Runs {
             .mode(0o700)
             .create(&self.root)
             .map_err(|error| fail(&error))?;
-        match folder.create(&RunFile { about, boot }) {
+        match folder.create(&RunFile { about, boot, group }) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(StartError::Taken(run.to_owned()))

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{EndedBy, Identity, Process, ProcessEnd, RunScope, look, now_ms, send};
@@ -117,7 +118,11 @@ impl RunEnding {
         } else {
             self.pause = (self.pause * 2).min(PAUSE_MAX_MS);
         }
-        Ok(members.len())
+        if kill {
+            // The last step: what starts others faster than it is found ends with them.
+            self.scope.kill_group();
+        }
+        Ok(members.len().max(usize::from(self.scope.holds_on())))
     }
 
     fn tell(&mut self, process: &Process, by: EndedBy) {
@@ -153,11 +158,13 @@ pub fn end_and_wait(
     run: &str,
     shim: Option<&Identity>,
     agent: Option<&Identity>,
+    group: Option<PathBuf>,
     grace: Duration,
 ) -> io::Result<(Vec<ProcessEnd>, u64)> {
     let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
     let begun = now_ms();
-    let mut ending = RunEnding::new(RunScope::new(run, shim.cloned(), agent.cloned()), begun, grace_ms);
+    let scope = RunScope::new(run, shim.cloned(), agent.cloned()).in_group(group);
+    let mut ending = RunEnding::new(scope, begun, grace_ms);
     let give_up = begun.saturating_add(grace_ms).saturating_add(KILL_PATIENCE_MS);
     loop {
         let now = now_ms();

@@ -2,18 +2,22 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::PathBuf;
 
 use lanyard_api::names::MARKER;
 
 use super::{Identity, Process, look, table};
+use crate::runs::cgroup;
 
-/// Who is part of a run: whatever descends from the shim, is in its session or in the agent's group, or bears the
-/// run's marker in its environment. Another run's marker always wins: a run inside a run is supervised by its own shim.
+/// Who is part of a run: whatever descends from the shim, is in its session or in the agent's group, is in the control
+/// group of the run, or bears the run's marker in its environment. Another run's marker always wins: a run inside a run is supervised by its own shim.
 #[derive(Debug)]
 pub(crate) struct RunScope {
     run: String,
     shim: Option<Identity>,
     agent: Option<Identity>,
+    /// The control group of the run. A process leaves it neither by a new parent or session nor by a new environment.
+    group: Option<PathBuf>,
     /// Whoever was once found, also after it lost its parent.
     known: HashSet<(u32, u64)>,
 }
@@ -34,7 +38,24 @@ struct Candidate {
 
 impl RunScope {
     pub(crate) fn new(run: &str, shim: Option<Identity>, agent: Option<Identity>) -> Self {
-        Self { run: run.to_owned(), shim, agent, known: HashSet::new() }
+        Self { run: run.to_owned(), shim, agent, group: None, known: HashSet::new() }
+    }
+
+    /// With all that is in a control group.
+    pub(crate) fn in_group(self, group: Option<PathBuf>) -> Self {
+        Self { group, ..self }
+    }
+
+    /// Ends all of the control group at once. Where there is none, or none that can be, signals have to do.
+    pub(super) fn kill_group(&self) {
+        if let Some(group) = self.group.as_deref().filter(|group| cgroup::is_populated(group)) {
+            let _ = cgroup::kill(group);
+        }
+    }
+
+    /// Whether something lives in the control group, seen or not.
+    pub(super) fn holds_on(&self) -> bool {
+        self.group.as_deref().is_some_and(cgroup::is_populated)
     }
 
     /// Everything of the run that lives now, the shim and this process excepted.
@@ -45,6 +66,8 @@ impl RunScope {
         let recycled = |one: &&Identity| look(one.pid).is_some_and(|now| now.start != one.start);
         let number = |one: &Option<Identity>| one.as_ref().filter(|one| !recycled(one)).map(|one| one.pid);
         let (session, group) = (number(&self.shim), number(&self.agent));
+        let grouped: HashSet<u32> =
+            self.group.as_deref().map(cgroup::processes).unwrap_or_default().into_iter().collect();
         let me = std::process::id();
         for candidate in &mut candidates {
             let process = &candidate.process;
@@ -53,6 +76,7 @@ impl RunScope {
                 continue;
             }
             candidate.member = candidate.mark == Mark::Ours
+                || grouped.contains(&process.pid)
                 || session.is_some_and(|session| session == process.session || session == process.parent)
                 || group.is_some_and(|group| group == process.group || group == process.pid)
                 || self.known.contains(&(process.pid, process.start));

@@ -9,6 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ending::{KILL_PATIENCE_MS, Pace};
@@ -130,14 +131,14 @@ pub(crate) fn end_work(
     run: &str,
     shim: Option<&Identity>,
     agent: Option<&Identity>,
-    work: &Work,
+    (work, group): (&Work, Option<PathBuf>),
     grace: Duration,
 ) -> io::Result<EndedWork> {
     let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
     let begun = now_ms();
     let kill_at = begun.saturating_add(grace_ms);
     let give_up = kill_at.saturating_add(KILL_PATIENCE_MS);
-    let mut scope = RunScope::new(run, shim.cloned(), agent.cloned());
+    let mut scope = RunScope::new(run, shim.cloned(), agent.cloned()).in_group(group);
     let mut told: HashSet<(u32, u64)> = HashSet::new();
     let mut ended: HashMap<(u32, u64), ProcessEnd> = HashMap::new();
     let mut pace = Pace::default();

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub(super) struct Supervisor {
     grace_ms: u64,
     /// In a sandbox the main process is its keeper, which takes all in it along: it is not told to end before they are.
     keeper: bool,
+    /// The control group of the run.
+    group: Option<PathBuf>,
     input: Input,
     stdout: Option<File>,
     stderr: Option<File>,
@@ -103,6 +106,7 @@ impl Supervisor {
             agent,
             grace_ms: spec.grace_ms,
             keeper: spec.sandbox.is_some(),
+            group: spec.bounds.and_then(|bounds| bounds.group),
             input: Input::new(stdin),
             stdout,
             stderr,
@@ -303,7 +307,8 @@ impl Supervisor {
         if let Some(ending) = &mut self.ending {
             return ending.hasten(now, grace_ms);
         }
-        let scope = RunScope::new(&self.run, Some(self.me.clone()), Some(self.agent.clone()));
+        let scope = RunScope::new(&self.run, Some(self.me.clone()), Some(self.agent.clone()))
+            .in_group(self.group.clone());
         let keeper = self.keeper.then_some(self.agent.pid);
         let ending = RunEnding::new(scope, now, grace_ms).sparing(keeper);
         self.ending = Some(if self.terminal.is_some() { ending.hanging_up(now) } else { ending });

@@ -24,7 +24,7 @@ struct Agent {
 
 pub(super) async fn check(context: &Context, config: Option<&Config>, running: &Running) -> Vec<Finding> {
     let known = match (running, config) {
-        (Running::Answers(_), _) => told(context).await.ok().flatten(),
+        (Running::Answers(..), _) => told(context).await.ok().flatten(),
         (Running::Nobody { .. }, Some(config)) => Some(configured(config)),
         (Running::Nobody { .. }, None) | (Running::Mute, _) => None,
     };

@@ -18,7 +18,7 @@ pub(super) async fn check(
     rebuild: bool,
 ) -> Vec<Finding> {
     match running {
-        Running::Answers(_) => {
+        Running::Answers(..) => {
             through_daemon(context, rebuild).await.unwrap_or_else(|failure| vec![refused(failure)])
         }
         Running::Mute => vec![Finding::warn(NAME, "not looked at", "see the daemon first")],

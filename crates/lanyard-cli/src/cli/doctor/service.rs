@@ -15,8 +15,8 @@ use crate::failure::{Failure, chain};
 
 /// Who has the data folder.
 pub(super) enum Running {
-    /// A daemon that answers, and the config it uses.
-    Answers(Box<ConfigState>),
+    /// A daemon that answers, the config it uses, and its process.
+    Answers(Box<ConfigState>, u32),
     /// A daemon that does not.
     Mute,
     /// No daemon; the lock is held here until the doctor is done, so that none starts meanwhile.
@@ -52,7 +52,7 @@ pub(super) async fn daemon(context: &Context) -> (Running, Vec<Finding>) {
     match answer {
         Ok(Some(status)) => {
             let findings = healthy(&status);
-            (Running::Answers(Box::new(status.config)), findings)
+            (Running::Answers(Box::new(status.config), status.pid), findings)
         }
         Ok(None) => silent(context),
         Err(error) => {
@@ -114,7 +114,7 @@ fn silent(context: &Context) -> (Running, Vec<Finding>) {
 
 /// A config that is not in use as it is: changed since it was read, refused, another file, or waiting for a restart.
 pub(super) fn edited(context: &Context, running: &Running) -> Vec<Finding> {
-    let Running::Answers(state) = running else { return Vec::new() };
+    let Running::Answers(state, _) = running else { return Vec::new() };
     let digest = ConfigFile::read(&context.config_path).ok().map(|file| file.digest);
     unused(state, &context.config_path.display().to_string(), digest.as_deref())
 }

@@ -2,7 +2,7 @@
 
 use lanyard_core::session::{
     ChangeEvent, ContextEvent, ControlEvent, InboxEvent, Pen, ReleaseReason, ReviewEvent, RunEnd, RunEvent,
-    WriterEvent,
+    TerminalActivity, WriterEvent, bound_met_in_words,
 };
 
 use crate::render::event::{imported, stop_level};
@@ -24,12 +24,18 @@ pub(super) fn run(event: &RunEvent) -> Option<String> {
             format!("{name}{} is ready{}", version.unwrap_or_default(), how.unwrap_or_default())
         }
         RunEvent::Adopted { .. } => "the daemon was started again; the same process goes on".to_owned(),
+        RunEvent::Activity { activity, .. } => match activity {
+            TerminalActivity::Working => "the program writes".to_owned(),
+            TerminalActivity::Quiet => "the program is quiet".to_owned(),
+            TerminalActivity::Rang => "the program rang, and is quiet".to_owned(),
+        },
         RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => {
             "the agent has reached all its MCP servers".to_owned()
         }
         RunEvent::ToolsMissing { servers, .. } => {
             format!("the agent works without MCP servers it was offered: {}", one_line(&servers.join(", ")))
         }
+        RunEvent::BoundMet { what, limit, times, .. } => bound_met_in_words(*what, &one_line(limit), *times),
         RunEvent::Ended { how, reason, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),
@@ -66,6 +72,12 @@ pub(super) fn context(event: &ContextEvent) -> Option<String> {
         }
         ContextEvent::SnapshotSkipped { why, .. } => Some(format!("no checkpoint: {}", one_line(why))),
         ContextEvent::RolledBack { to, .. } => Some(format!("workspace rolled back to {}", one_line(to))),
+        ContextEvent::BranchMerged { branch, into, .. } => {
+            Some(format!("branch {} merged into {}", one_line(branch), one_line(into)))
+        }
+        ContextEvent::BranchDiscarded { branch, reference } => {
+            Some(format!("branch {} discarded, kept under {}", one_line(branch), one_line(reference)))
+        }
         ContextEvent::ErrorSeen { text: Some(text), .. } => Some(format!("error: {}", one_line(text))),
         ContextEvent::Stalled { repeats, .. } => Some(format!("stalled: the same {repeats} times")),
         ContextEvent::AnchorsSet { .. }
@@ -114,6 +126,7 @@ pub(super) fn change(event: &ChangeEvent) -> Option<String> {
         }
         ChangeEvent::ChoiceSet { choice } => Some(format!("chosen: {}", choice_words(choice))),
         ChangeEvent::Imported(import) => Some(format!("imported {}", imported(import))),
+        ChangeEvent::Renamed { title } => Some(format!("renamed to {}", one_line(title))),
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }

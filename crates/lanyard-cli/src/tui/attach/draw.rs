@@ -20,7 +20,7 @@ const STATUS_ROWS_MAX: usize = 3;
 /// Steps of a stop that are shown, newest last.
 const STEPS_SHOWN: usize = 4;
 
-const HELP: [(&str, &str); 20] = [
+const HELP: [(&str, &str); 21] = [
     ("Enter", "send what is typed; Ctrl-J or Alt-Enter: new line"),
     ("Tab", "while a turn runs: next, now, interrupt, send if free"),
     ("", "(after the turn, into it, instead of it, not at all)"),
@@ -31,6 +31,7 @@ const HELP: [(&str, &str); 20] = [
     ("Alt-T", "open or close all tool calls: output and diffs"),
     ("PgUp PgDn", "scroll; Shift-Up, Shift-Down by a row; Home, End"),
     ("1 2 3 …", "answer the approval shown; Esc puts it aside"),
+    ("Alt-A", "attach a file or link to the message; once more: back"),
     ("Ctrl-G", "type guidance for the running agent instead"),
     ("Ctrl-O", "go to the session below that waits for approval"),
     ("Ctrl-S", "stop the session (asks first); once more raises the stop"),
@@ -183,6 +184,7 @@ fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
             rows.push((text, model.paint.quiet()));
         }
     }
+    rows.extend(model.file_words().map(|text| (text, model.paint.own())));
     rows
 }
 
@@ -272,6 +274,7 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let parts: &[&str] = match (&model.aim, model.mode) {
         (_, Mode::ReadOnly) => &["PgUp PgDn scroll", "Alt-T tools", "q detach", "Ctrl-Q queue"],
         (Aim::Guidance, _) => &["Enter gives it to the running agent", "Esc back"],
+        (Aim::File(_), _) => &["Enter attaches the file", "Backspace takes the last one away", "Esc back"],
         (Aim::Edit(_), _) => &["Enter changes the queued message", "Esc leaves it as it is"],
         (Aim::Turn, _) if model.transcript.is_selecting() => {
             &["Enter opens and closes", "Alt-Up Alt-Down others", "Alt-T all", "Esc back"]

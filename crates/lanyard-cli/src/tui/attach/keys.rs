@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, draw, leave};
+use lanyard_core::session::AgentAbility;
+
+use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, TypedDelivery, draw, leave};
 use crate::tui::key::Key;
 use crate::tui::transcript::Selection;
 
@@ -46,12 +48,12 @@ impl Model {
                 Vec::new()
             }
             Key::Enter => self.enter(),
-            Key::Tab => {
-                self.delivery = self.delivery.next();
+            Key::Tab | Key::BackTab => {
+                self.other_delivery(key == Key::Tab);
                 Vec::new()
             }
-            Key::BackTab => {
-                self.delivery = self.delivery.previous();
+            Key::Backspace if self.input.is_empty() && matches!(self.aim, Aim::File(_)) => {
+                self.drop_file();
                 Vec::new()
             }
             Key::Esc => {
@@ -116,6 +118,7 @@ impl Model {
                 return below.into_iter().collect();
             }
             _ if self.mode == Mode::ReadOnly => self.say("read-only: started with -r"),
+            'g' if matches!(self.aim, Aim::File(_)) => {}
             'g' => self.aim = if self.aim == Aim::Guidance { Aim::Turn } else { Aim::Guidance },
             's' => return self.stop_pressed(),
             'x' => {
@@ -127,11 +130,27 @@ impl Model {
         Vec::new()
     }
 
-    /// Keys with Alt: the right to write.
+    /// The next way in which a message can arrive; one that the agent does not offer is passed over, with the reason.
+    fn other_delivery(&mut self, forward: bool) {
+        let step = |from: TypedDelivery| if forward { from.next() } else { from.previous() };
+        self.delivery = step(self.delivery);
+        if self.delivery == TypedDelivery::Steer
+            && let Some(why) = self.lack(AgentAbility::Steer)
+        {
+            self.delivery = step(self.delivery);
+            self.say(why);
+        }
+    }
+
+    /// Keys with Alt: the right to write, and files.
     fn alt_key(&mut self, letter: char) -> Vec<Do> {
         match letter {
-            'w' if self.mode == Mode::ReadOnly => {
+            'a' | 'w' if self.mode == Mode::ReadOnly => {
                 self.say("read-only: started with -r");
+                Vec::new()
+            }
+            'a' => {
+                self.file_key();
                 Vec::new()
             }
             'w' => self.writer_key(),
@@ -234,6 +253,11 @@ impl Model {
             self.say(format!("nothing to stop: the session is {state}"));
             return Vec::new();
         }
+        if let Some(why) = self.lack(AgentAbility::Stop) {
+            self.say(why);
+            return Vec::new();
+        }
+        let face = self.face.as_ref();
         if face.is_some_and(|face| face.stop_level.is_some()) {
             return self.stop_now();
         }
@@ -269,9 +293,7 @@ impl Model {
             return vec![order];
         }
         if matches!(key, Key::Esc | Key::Char('n' | 'q') | Key::Ctrl('c')) {
-            if self.input.is_empty() {
-                self.input = Input::holding(&sent.prompt);
-            }
+            self.give_back(sent);
             return Vec::new();
         }
         self.over = Over::Again(sent);
@@ -279,12 +301,27 @@ impl Model {
     }
 
     fn enter(&mut self) -> Vec<Do> {
-        if self.input.text().trim().is_empty() {
+        let bare = self.input.text().trim().is_empty();
+        match std::mem::replace(&mut self.aim, Aim::Turn) {
+            Aim::File(words) => return self.name_file(words),
+            Aim::Turn if self.is_keeping() => {
+                self.say("a file is still being sent; press Enter again");
+                return Vec::new();
+            }
+            Aim::Turn if !bare || !self.files.is_empty() => {
+                if let Some(why) = self.lack(AgentAbility::Prompt) {
+                    self.say(why);
+                    return Vec::new();
+                }
+            }
+            aim => self.aim = aim,
+        }
+        if bare && (self.aim != Aim::Turn || self.files.is_empty()) {
             return Vec::new();
         }
         let text = self.input.take();
         match std::mem::replace(&mut self.aim, Aim::Turn) {
-            Aim::Turn => self.send(text),
+            Aim::Turn | Aim::File(_) => self.send(text),
             Aim::Guidance => self.call(Asked::Guidance, &["guidance"], json!({"text": text})),
             Aim::Edit(turn) => self.patch(Asked::InboxChange, &["inbox", &turn], json!({"prompt": text})),
         }
@@ -298,6 +335,7 @@ impl Model {
                 self.aim = Aim::Turn;
                 self.input = Input::default();
             }
+            Aim::File(_) => self.file_key(),
             Aim::Turn => self.aside = self.question().map(|gate| gate.id),
         }
     }

@@ -15,6 +15,10 @@ impl Model {
         match (asked, result) {
             (Asked::Session, result) => self.session(result),
             (Asked::Turn(number), result) => self.turn_answered(number, result),
+            (Asked::File(number), result) => {
+                self.file_kept(number, result);
+                Vec::new()
+            }
             (Asked::Older | Asked::Newer | Asked::Latest, result) => {
                 self.paged(asked, result);
                 Vec::new()
@@ -129,9 +133,7 @@ impl Model {
             self.over = Over::Again(sent);
             return;
         }
-        if self.input.is_empty() {
-            self.input = Input::holding(&sent.prompt);
-        }
+        self.give_back(sent);
         match refused.code.as_str() {
             "writer_held" => {
                 let holder =
@@ -140,6 +142,16 @@ impl Model {
                 self.complain(&Refused { title, advice: "Alt-W asks for it".to_owned(), ..refused.clone() });
             }
             _ => self.complain(refused),
+        }
+    }
+
+    /// Words and files of a message go back into the line, unless another one is being written.
+    pub(super) fn give_back(&mut self, sent: Sent) {
+        if self.input.is_empty() {
+            self.input = Input::holding(&sent.prompt);
+        }
+        if self.files.is_empty() {
+            self.files = sent.files;
         }
     }
 
@@ -175,6 +187,7 @@ impl Model {
             | Asked::Newer
             | Asked::Latest
             | Asked::Turn(_)
+            | Asked::File(_)
             | Asked::Row(..)
             | Asked::Detail(_)
             | Asked::Gates

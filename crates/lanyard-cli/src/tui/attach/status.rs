@@ -99,6 +99,7 @@ impl Model {
         match &self.aim {
             super::Aim::Guidance => "guide> ".to_owned(),
             super::Aim::Edit(_) => "edit> ".to_owned(),
+            super::Aim::File(_) => "file> ".to_owned(),
             super::Aim::Turn if !self.is_busy() => "send> ".to_owned(),
             super::Aim::Turn => match self.delivery {
                 TypedDelivery::Reject => "send if free> ".to_owned(),

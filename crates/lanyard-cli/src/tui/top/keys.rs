@@ -2,6 +2,7 @@
 
 use lanyard_client::Route;
 use lanyard_core::SessionId;
+use lanyard_core::session::AgentAbility;
 use serde_json::json;
 
 use super::{Model, Over};
@@ -123,7 +124,10 @@ impl Model {
         let archived = self.directory.face(id).is_some_and(|face| face.archived);
         match key.letter() {
             None => return vec![Do::Leave(Exit::Attach(id))],
-            Some('s') => self.over = Over::Confirm(RowVerb::Stop, id),
+            Some('s') => match self.directory.face(id).and_then(|face| face.lack(AgentAbility::Stop)) {
+                Some(why) => self.warn(&why),
+                None => self.over = Over::Confirm(RowVerb::Stop, id),
+            },
             Some('S') => self.over = Over::Confirm(RowVerb::StopBelow, id),
             Some('x') => self.over = Over::Confirm(RowVerb::Delete, id),
             Some('g') => self.over = Over::Guide(id, Input::default()),

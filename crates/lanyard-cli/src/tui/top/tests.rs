@@ -591,6 +591,7 @@ fn fnd_d1_a_session_that_slid_under_the_cursor_takes_no_order() {
 
 fn answers(all: &[Do]) -> Vec<lanyard_core::GateId> {
     let gate = |one: &Do| match one {
+        Do::Keep(..) => None,
         Do::Call(Asked::Answer(gate), _) => Some(*gate),
         Do::Call(..) | Do::Leave(_) => None,
     };

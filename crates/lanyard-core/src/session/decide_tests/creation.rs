@@ -54,6 +54,7 @@ fn everything_that_is_asked_for_is_kept() {
         workspace: Some("/src/app".into()),
         worktree: None,
         tree: None,
+        comparison: None,
         setup: Vec::new(),
         plan: Some("plan-1".into()),
         phase: Some("execute".into()),
@@ -67,6 +68,10 @@ fn everything_that_is_asked_for_is_kept() {
         memory: None,
         sandbox: Some(crate::session::SandboxLevel::Strict),
         network: Some(crate::session::NetworkReach::Gateway),
+        bounds: Some(crate::session::ResourceBounds {
+            memory_mib: Some(512),
+            ..crate::session::ResourceBounds::default()
+        }),
         choice: crate::session::AgentChoice { mode: Some("plan".into()), ..Default::default() },
         leaf: true,
         depth_limit: Some(2),

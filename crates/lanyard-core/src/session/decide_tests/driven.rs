@@ -25,6 +25,7 @@ fn taking_over(turn: u128) -> Input {
         delivery: Delivery::Reject,
         memory: None,
         choice: crate::session::AgentChoice::default(),
+        forced: false,
         take_over: true,
         review: None,
     };

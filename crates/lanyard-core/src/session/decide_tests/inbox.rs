@@ -246,6 +246,7 @@ fn steered_words_are_never_cut() {
         delivery: Steer,
         memory: None,
         choice: crate::session::AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: None,
     };

@@ -26,6 +26,7 @@ fn message(turn: u128, delivery: Delivery, memory: serde_json::Value) -> Input {
         delivery,
         memory: Some(ask(memory)),
         choice: crate::session::AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: None,
     };

@@ -24,6 +24,7 @@ fn send_shot(turn: u128, prompt: &str, delivery: Delivery) -> Input {
         delivery,
         memory: None,
         choice: crate::session::AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: None,
     };

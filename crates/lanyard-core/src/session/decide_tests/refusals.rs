@@ -1,6 +1,7 @@
 //! Refusals: their codes, and how many of them the log holds.
 
 use super::*;
+use crate::budget::{BudgetLine, BudgetScope, Dollars};
 use crate::refusal::RefusalKind;
 use crate::session::testing::pen;
 
@@ -136,6 +137,7 @@ fn the_codes_of_refusals() {
         depth_exceeded         recorded             the family would be 4 deep and the limit is 3
         policy_wider           recorded             the session's policy is wider than that of parent sess#2
         sandbox_host_invalid            bad request `a b` is no host for the network of a sandbox
+        bound_too_small                 bad request `memory_mib` is too small for an agent to work with
         link_cycle             recorded             sess#2 is the session itself or one of its descendants
         already_linked                              the session is already a child of sess#2
         has_children           recorded             2 live sessions are its children
@@ -171,6 +173,8 @@ fn the_codes_of_refusals() {
         signal_forbidden       recorded             an agent cannot report `turn_finished` about its own session
         calls_open             recorded             tool calls of the session are under way, so its turn has not ended
         halted                                      an operator halted all work
+        budget_spent                                the day's budget of $5.00 is spent: $5.12
+        force_forbidden                             only an operator may begin a turn although a budget is spent
         intervention_root_only recorded             turns of people go to sessions of level 1, and this one is of level 2
         memory_tag_bad                  bad request `a,b` cannot be a tag
         memory_policy_wider                         the memory policy would allow more than the session's does"#]]
@@ -206,6 +210,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::DepthExceeded { depth: 4, limit: 3 },
         Refusal::PolicyWider { parent },
         Refusal::SandboxHost { host: "a b".into() },
+        Refusal::BoundTooSmall { setting: "memory_mib", min: 16 },
         Refusal::Cycle { parent },
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },
@@ -241,6 +246,12 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
+        Refusal::BudgetSpent(BudgetLine {
+            scope: BudgetScope::Day,
+            limit: Dollars::from_micros(5_000_000),
+            spent: Dollars::from_micros(5_120_000),
+        }),
+        Refusal::ForceForbidden,
         Refusal::RootOnly { level: 2, root: session_id(1) },
         Refusal::Memory(crate::memory::MemoryRefusal::BadTag { tag: "a,b".into() }),
         Refusal::Memory(crate::memory::MemoryRefusal::Wider { of: "the session's" }),
@@ -276,6 +287,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::DepthExceeded { .. }
             | Refusal::PolicyWider { .. }
             | Refusal::SandboxHost { .. }
+            | Refusal::BoundTooSmall { .. }
             | Refusal::Cycle { .. }
             | Refusal::AlreadyLinked { .. }
             | Refusal::HasChildren { .. }
@@ -308,6 +320,8 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::SignalForbidden { .. }
             | Refusal::CallsOpen
             | Refusal::Halted
+            | Refusal::BudgetSpent(_)
+            | Refusal::ForceForbidden
             | Refusal::RootOnly { .. }
             | Refusal::Memory(_) => {}
         }

@@ -35,6 +35,9 @@ pub enum InboxEvent {
         /// The model, mode and effort for its turn alone.
         #[serde(default, skip_serializing_if = "is_default")]
         choice: AgentChoice,
+        /// An operator lets its turn begin although a budget is spent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        forced: bool,
     },
     #[serde(rename = "turn.edited")]
     Edited {

@@ -44,6 +44,7 @@ pub(in crate::session) fn send_review(turn: u128, delivery: Delivery, comments: 
         delivery,
         memory: None,
         choice: crate::session::AgentChoice::default(),
+        forced: false,
         take_over: false,
         review: Some(comments.iter().map(placed).collect()),
     };

@@ -11,7 +11,9 @@ use crate::session::run::{
     AgentInfo, Attempt, Capabilities, EndedProcess, Receipt, RunEnd, RunEvent, RunReady,
 };
 use crate::session::state::InterruptCause;
-use crate::session::{AgentChoice, AgentOffer, Command, OfferItem, OfferMenu, Signal};
+use crate::session::{
+    AgentChoice, AgentOffer, BoundedResource, Command, OfferItem, OfferMenu, Signal, TerminalActivity,
+};
 
 pub(in crate::session) fn run_id(number: u128) -> RunId {
     RunId::from_u128(number)
@@ -156,9 +158,17 @@ pub(in crate::session) fn in_force(model: &str) -> Input {
     Signal::InForce(AgentChoice { model: Some(model.into()), ..AgentChoice::default() }).into()
 }
 
+pub(in crate::session) fn activity(run: u128, activity: TerminalActivity) -> Input {
+    Signal::TerminalActivity { run: run_id(run), activity, watched: false }.into()
+}
+
 pub(in crate::session) fn tools_missing(run: u128, servers: &[&str]) -> Input {
     let servers = servers.iter().map(|server| (*server).to_owned()).collect();
     Signal::ToolsMissing { run: run_id(run), servers }.into()
+}
+
+pub(in crate::session) fn bound_met(run: u128, times: u64) -> Input {
+    Signal::BoundMet { run: run_id(run), what: BoundedResource::Memory, times }.into()
 }
 
 pub(in crate::session) fn run_adopted(run: u128) -> Input {
@@ -215,6 +225,16 @@ pub(in crate::session) fn snapshot_taken(name: &str) -> Input {
 pub(in crate::session) fn rolled_back() -> Input {
     let (from, to) = ("rollback-42".into(), "turn-12".into());
     Signal::RolledBack { from, to, changed: 2, added: 1, removed: 0 }.into()
+}
+
+pub(in crate::session) fn branch_merged() -> Input {
+    let (branch, commit, into) = ("lanyard/fix".into(), "9fceb02".into(), "main".into());
+    Signal::BranchMerged { branch, commit, into }.into()
+}
+
+pub(in crate::session) fn branch_discarded() -> Input {
+    let (branch, reference) = ("lanyard/fix".into(), "refs/lanyard/discarded/x/1".into());
+    Signal::BranchDiscarded { branch, reference }.into()
 }
 
 pub(in crate::session) fn snapshot_skipped(code: &str) -> Input {

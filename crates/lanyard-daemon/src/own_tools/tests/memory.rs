@@ -36,6 +36,7 @@ impl Room {
             delivery: Delivery::Reject,
             memory,
             choice: lanyard_core::session::AgentChoice::default(),
+            forced: false,
             take_over: false,
             review: None,
         };

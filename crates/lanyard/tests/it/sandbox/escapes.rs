@@ -35,9 +35,16 @@ fn try_all(column: usize, settings: &str, user: RunBy) {
     assert!(wrong.is_empty(), "{wrong:#?}\n{printed}");
 }
 
-const WORKSPACE: &str = "sandbox = \"workspace\"\n";
-const STRICT: &str = "sandbox = \"strict\"\n";
-const GATEWAY: &str = "sandbox = \"workspace\"\nnetwork = \"gateway\"\n";
+/// Held by limits of processes, which every machine has.
+macro_rules! bounded {
+    ($settings:literal) => {
+        concat!($settings, "bounds = { memory_mib = 256, open_files = 200, file_mib = 8 }\n")
+    };
+}
+
+const WORKSPACE: &str = bounded!("sandbox = \"workspace\"\n");
+const STRICT: &str = bounded!("sandbox = \"strict\"\n");
+const GATEWAY: &str = bounded!("sandbox = \"workspace\"\nnetwork = \"gateway\"\n");
 
 /// FND-K3: what the table holds is not held by anything else.
 #[test]

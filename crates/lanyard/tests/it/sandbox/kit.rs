@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Daemon, PATIENCE, Setup, binary};
+use crate::support::{Answer, Daemon, PATIENCE, Setup, binary, until};
 
 /// A user without rights, as all systems have one.
 const NOBODY: u32 = 65_534;
@@ -36,6 +36,15 @@ pub(super) struct SmallMachine {
 impl SmallMachine {
     /// With the settings of the agent beside its command.
     pub(super) fn new(settings: &str, user: RunBy) -> Self {
+        Self::with(settings, user, None)
+    }
+
+    /// With a daemon that has a control group to itself.
+    pub(super) fn grouped(settings: &str, group: &OwnGroup) -> Self {
+        Self::with(settings, RunBy::Same, Some(group))
+    }
+
+    fn with(settings: &str, user: RunBy, group: Option<&OwnGroup>) -> Self {
         // A sandbox has a `/tmp` of its own, so what it hides is looked for elsewhere, where the user can get there.
         let target = env!("CARGO_TARGET_TMPDIR");
         let base = if user == RunBy::Same || is_open(Path::new(target)) { target } else { "/tmp" };
@@ -51,6 +60,10 @@ impl SmallMachine {
             .env("HOME", at("home").as_os_str())
             .env("SSH_AUTH_SOCK", at("agent.sock").as_os_str());
         let setup = if user == RunBy::Plain { setup.user(NOBODY) } else { setup };
+        let setup = match group {
+            Some(group) => setup.program(&group.program(folder.path())),
+            None => setup,
+        };
         let mut daemon = Daemon::prepare_in(base, setup);
         let other = daemon.home().join("trees/other");
         std::fs::create_dir_all(&other).unwrap();
@@ -163,6 +176,67 @@ impl SmallMachine {
             // sleep: between two looks at a session of another process.
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
+    }
+}
+
+/// A control group that is delegated to a daemon of a test, as systemd would do it.
+#[derive(Debug)]
+pub(super) struct OwnGroup {
+    base: PathBuf,
+}
+
+impl OwnGroup {
+    /// Nothing where this user cannot make one.
+    pub(super) fn make() -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?.split(' ').nth(4)?;
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let name = tempfile::Builder::new().prefix("lys").tempdir().unwrap();
+        let base = Path::new(mount).join(own).join(name.path().file_name().unwrap());
+        std::fs::create_dir_all(base.join("daemon")).ok()?;
+        let group = Self { base };
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(&group.base, "user.delegate", b"1", flags).ok()?;
+        Some(group)
+    }
+
+    pub(super) fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// Names of the groups in it.
+    pub(super) fn names(&self) -> Vec<String> {
+        let entries = self.base.read_dir().unwrap().flatten().filter(|entry| entry.path().is_dir());
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A program that becomes the daemon in the group for it.
+    fn program(&self, folder: &Path) -> PathBuf {
+        let path = folder.join("grouped");
+        let procs = self.base.join("daemon/cgroup.procs");
+        let script =
+            format!("#!/bin/sh\necho $$ > {}\nexec {} \"$@\"\n", procs.display(), binary().display());
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+}
+
+impl Drop for OwnGroup {
+    /// The daemon of the test has ended before.
+    fn drop(&mut self) {
+        let _ = std::fs::write(self.base.join("cgroup.kill"), "1");
+        let emptied = until(|| {
+            for name in self.names() {
+                let _ = std::fs::remove_dir(self.base.join(&name).join("agent"));
+                let _ = std::fs::remove_dir(self.base.join(name));
+            }
+            std::fs::remove_dir(&self.base).is_ok()
+        });
+        assert!(emptied || std::thread::panicking(), "{} stays", self.base.display());
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) type Outcome = &'static str;
 
 use Proof::{File, Script, Word};
 
-pub(super) const WAYS: [(&str, Outcome, Proof, &str); 76] = [
+pub(super) const WAYS: [(&str, Outcome, Proof, &str); 92] = [
     // What lies in folders that are hidden.
     ("token", "ohhh", Script, "cat $DATA/token"),
     ("journal", "ohhh", Script, "head -c 1 $DATA/journal.db"),
@@ -131,6 +131,63 @@ pub(super) const WAYS: [(&str, Outcome, Proof, &str); 76] = [
         "-hhh",
         Script,
         "mkdir /sys/fs/cgroup/$ID-evil || mkdir /sys/fs/cgroup/unified/$ID-evil",
+    ),
+    // More of the machine than the bounds allow.
+    ("memory at once", "ohhh", Script, "perl -e '$x = \"a\" x (300 << 20)'"),
+    ("memory in steps", "ohhh", Script, "perl -e 'push @x, \"a\" x (1 << 20) for 1 .. 300'"),
+    (
+        "memory of a child",
+        "ohhh",
+        Script,
+        "setsid perl -e 'exit(system(\"perl\", \"-e\", q($x = \"a\" x (300 << 20))) == 0 ? 0 : 1)'",
+    ),
+    (
+        "memory with another environment",
+        "ohhh",
+        Script,
+        "env -i $(command -v perl) -e '$x = \"a\" x (300 << 20)'",
+    ),
+    ("more memory allowed", "ohhh", Script, "ulimit -d unlimited"),
+    ("large file", "ohhh", Script, "head -c 9000000 /dev/zero > $WORK/large"),
+    (
+        "large file by its end",
+        "ohhh",
+        Script,
+        "perl -e 'open F, \">\", \"large2\"; truncate(F, 9 << 20) or exit 1'",
+    ),
+    ("large file by a hole", "ohhh", Script, "dd if=/dev/zero of=$WORK/large3 bs=1 count=1 seek=9M"),
+    ("larger files allowed", "ohhh", Script, "ulimit -f unlimited"),
+    (
+        "many files",
+        "ohhh",
+        Script,
+        "perl -e 'for (1 .. 300) { open($f[$_], \"<\", \"/dev/null\") or exit 1 }'",
+    ),
+    (
+        "many files by copies",
+        "ohhh",
+        Script,
+        "perl -e 'for (1 .. 300) { open($f[$_], \">&\", \\*STDOUT) or exit 1 }'",
+    ),
+    ("more files allowed", "ohhh", Script, "ulimit -n 400"),
+    ("limits of the daemon", "-hhh", Script, "prlimit --pid $DPID --nofile=64:64"),
+    (
+        "leave the group",
+        "-hhh",
+        Script,
+        "echo 0 > /sys/fs/cgroup/cgroup.procs || echo 0 > /sys/fs/cgroup/unified/cgroup.procs",
+    ),
+    (
+        "own namespace, leave the group",
+        "-hhh",
+        Script,
+        "mkdir -p $WORK/cg; unshare -UrmC sh -c 'mount -t cgroup2 none $WORK/cg && cd $WORK/cg && echo 0 > ../cgroup.procs'",
+    ),
+    (
+        "own namespace, bounds of the group",
+        "-hhh",
+        Script,
+        "mkdir -p $WORK/cg; unshare -UrmC sh -c 'mount -t cgroup2 none $WORK/cg && echo max > $WORK/cg/memory.max'",
     ),
     // Sockets.
     (

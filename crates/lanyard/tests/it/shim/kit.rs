@@ -65,6 +65,7 @@ impl Stage {
             grace_ms: 500,
             limits: SpoolLimits::default(),
             sandbox: None,
+            bounds: None,
             terminal: None,
         }
     }

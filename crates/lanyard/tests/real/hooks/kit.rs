@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::cases::Case;
-use crate::agents::{Agent, Rights};
+use crate::agents::{self, Agent, Rights};
 use crate::model::{Conversation, Model, Step, marker};
 use crate::peer::{PATIENCE, end_group};
 use crate::support::{Daemon, Setup, binary};
@@ -29,7 +29,7 @@ pub(super) struct Kit<'a> {
     pub(super) work: PathBuf,
     agent: Agent,
     /// Held for its drop.
-    _folder: tempfile::TempDir,
+    _folders: [tempfile::TempDir; 2],
 }
 
 impl<'a> Kit<'a> {
@@ -55,12 +55,12 @@ impl<'a> Kit<'a> {
     fn under(case: &'a Case, setup: Setup) -> Kit<'a> {
         let model = Model::start();
         let folder = tempfile::tempdir().unwrap();
-        let [home, work] = ["home", "work"].map(|name| folder.path().join(name));
-        fs::create_dir(&home).unwrap();
+        let (own_home, work) = (agents::home(), folder.path().join("work"));
+        let home = own_home.path().to_owned();
         fs::create_dir(&work).unwrap();
         let agent = (case.make)(&home, &model, Rights::All);
         let daemon = Daemon::start(setup);
-        Kit { case, model, daemon, home, work, agent, _folder: folder }
+        Kit { case, model, daemon, home, work, agent, _folders: [folder, own_home] }
     }
 
     /// `lanyard hook install` or `uninstall`, as the agent's user.

@@ -122,7 +122,7 @@ pub(super) fn agent(case: &Case) {
     assert!(asked.says(Role::User, &marker("greet")), "it remembers what it was asked");
     assert!(asked.says(Role::Assistant, GREETING), "it remembers what it said");
     assert_eq!(kit.log(&session).iter().filter(|event| event.to_string().contains(GREETING)).count(), 1);
-    kit.ok("agent killed");
+    kit.ok("resume native");
 }
 
 /// Waits for the next minute of the clock.

@@ -18,6 +18,15 @@ pub(super) struct Case {
     pub(super) make: fn(&Path, &Model, Rights) -> Agent,
     /// A call of the agent's shell.
     pub(super) shell: fn(&str, Rights) -> Step,
+    /// Calls that make `two` of the `one` in a file.
+    pub(super) edit: fn(&Path) -> Vec<Step>,
+    /// As `lanyard hook install` names it, and whether its hooks carry words in a run of Lanyard's.
+    pub(super) harness: &'static str,
+    pub(super) hooked: Hooked,
+    /// A command of its own that asks no model, for an agent that does not list those of its user.
+    pub(super) built_in: Option<&'static str>,
+    /// Whether the first words of an answer are seen before the last.
+    pub(super) partial: bool,
     pub(super) asks: Asks,
     /// Whether it tells what a command wrote.
     pub(super) tells_output: bool,
@@ -37,6 +46,17 @@ pub(super) enum Asks {
     Refuses,
 }
 
+/// What an agent's hooks do for words in a run of Lanyard's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hooked {
+    /// They carry them.
+    Yes,
+    /// The agent takes words by itself, which is quicker.
+    Steers,
+    /// It does not run them there.
+    No,
+}
+
 /// What of an agent's subagents can be seen.
 pub(super) enum Family {
     /// Each is a session of its own. The steps make the model spawn one for the script `child`.
@@ -52,6 +72,11 @@ impl Case {
             name: "opencode",
             make: agents::opencode_serve,
             shell: bash,
+            edit: opencode_edit,
+            harness: "opencode",
+            hooked: Hooked::Steers,
+            built_in: None,
+            partial: true,
             asks: Asks::Yes,
             tells_output: true,
             steers: true,
@@ -63,7 +88,14 @@ impl Case {
 
     pub(super) fn opencode_acp() -> Case {
         let family = Family::Hidden(vec![task()]);
-        Case { name: "opencode acp", make: agents::opencode_acp, steers: false, family, ..Case::opencode() }
+        Case {
+            name: "opencode acp",
+            make: agents::opencode_acp,
+            steers: false,
+            hooked: Hooked::Yes,
+            family,
+            ..Case::opencode()
+        }
     }
 
     pub(super) fn codex() -> Case {
@@ -72,6 +104,11 @@ impl Case {
             name: "codex app-server",
             make: agents::codex,
             shell: exec_command,
+            edit: codex_patch,
+            harness: "codex",
+            hooked: Hooked::Steers,
+            built_in: None,
+            partial: true,
             asks: Asks::Yes,
             tells_output: true,
             steers: true,
@@ -89,13 +126,22 @@ impl Case {
     pub(super) fn codex_acp() -> Case {
         let family = Family::Hidden(spawn());
         let (package, name) = ("codex_acp", "codex-acp");
-        Case { package, name, make: agents::codex_acp, steers: false, family, ..Case::codex() }
+        Case {
+            package,
+            name,
+            make: agents::codex_acp,
+            steers: false,
+            hooked: Hooked::No,
+            built_in: Some("status"),
+            family,
+            ..Case::codex()
+        }
     }
 
     pub(super) fn codex_exec() -> Case {
         let (name, make, asks) =
             ("codex exec", agents::codex_exec as fn(&Path, &Model, Rights) -> Agent, Asks::Refuses);
-        Case { name, make, asks, steers: false, ..Case::codex() }
+        Case { name, make, asks, steers: false, hooked: Hooked::No, partial: false, ..Case::codex() }
     }
 
     pub(super) fn claude() -> Case {
@@ -104,6 +150,11 @@ impl Case {
             name: "claude -p",
             make: agents::claude_print,
             shell: claude_bash,
+            edit: claude_edit,
+            harness: "claude",
+            hooked: Hooked::Yes,
+            built_in: None,
+            partial: false,
             asks: Asks::Refuses,
             tells_output: true,
             steers: false,
@@ -116,7 +167,15 @@ impl Case {
     /// As `lanyard init` writes it.
     pub(super) fn claude_entry() -> Case {
         let (name, asks) = ("claude, entry of init", Asks::Yes);
-        Case { name, make: agents::claude_entry, asks, steers: true, ..Case::claude() }
+        Case {
+            name,
+            make: agents::claude_entry,
+            asks,
+            steers: true,
+            hooked: Hooked::Steers,
+            partial: true,
+            ..Case::claude()
+        }
     }
 
     /// Run once per turn, with answers to its questions.
@@ -135,6 +194,7 @@ impl Case {
             name: "claude-agent-acp",
             make: agents::claude_acp,
             asks: Asks::Yes,
+            partial: true,
             family: Family::Hidden(vec![claude_agent()]),
             ..Case::claude()
         }
@@ -146,6 +206,11 @@ impl Case {
             name: "gemini --acp",
             make: agents::gemini_acp,
             shell: |command, _| Step::tool("run_shell_command", json!({ "command": command })),
+            edit: gemini_edit,
+            harness: "gemini",
+            hooked: Hooked::No,
+            built_in: Some("about"),
+            partial: true,
             asks: Asks::Yes,
             tells_output: false,
             steers: false,
@@ -162,6 +227,30 @@ fn bash(command: &str, _: Rights) -> Step {
 
 fn claude_bash(command: &str, _: Rights) -> Step {
     Step::tool("Bash", json!({ "command": command, "description": "x" }))
+}
+
+fn opencode_edit(file: &Path) -> Vec<Step> {
+    let edit = json!({ "filePath": file, "oldString": "one", "newString": "two" });
+    vec![Step::tool("read", json!({ "filePath": file })), Step::tool("edit", edit)]
+}
+
+fn claude_edit(file: &Path) -> Vec<Step> {
+    let edit = json!({ "file_path": file, "old_string": "one", "new_string": "two" });
+    vec![Step::tool("Read", json!({ "file_path": file })), Step::tool("Edit", edit)]
+}
+
+fn gemini_edit(file: &Path) -> Vec<Step> {
+    let edit = json!({
+        "file_path": file, "instruction": "Replace one by two", "old_string": "one", "new_string": "two",
+    });
+    vec![Step::tool("replace", edit)]
+}
+
+/// Codex carries out a patch that its shell is given.
+fn codex_patch(file: &Path) -> Vec<Step> {
+    let file = file.display();
+    let patch = format!("*** Begin Patch\n*** Update File: {file}\n@@\n-one\n+two\n*** End Patch");
+    vec![Step::tool("exec_command", json!({ "cmd": format!("apply_patch <<'EOF'\n{patch}\nEOF\n") }))]
 }
 
 /// Codex asks only about a call that says it needs more than the sandbox allows.

@@ -114,7 +114,7 @@ pub(super) fn guidance(case: &Case) {
     assert!(last.contains("Echo: two") && !last.contains(WORDS), "once is enough: {last}");
     let delivered = kit.event(&session, "the words' delivery", |event| event["type"] == "guidance.delivered");
     assert_eq!(delivered["data"]["channel"], "mcp", "{delivered:#}");
-    kit.ok("guidance in a result");
+    kit.ok("gateway");
 
     behind.hold();
     let turn = kit.begin(&session, "weather");

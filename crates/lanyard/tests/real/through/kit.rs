@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::cases::Case;
 use super::processes;
 use super::tally;
-use crate::agents::Rights;
+use crate::agents::{self, Rights};
 use crate::model::{Exchange, Model, Outcome, Step, marker};
 use crate::peer::PATIENCE;
 use crate::support::{Daemon, Setup, binary};
@@ -30,6 +30,8 @@ pub(super) struct Kit<'a> {
     setup: Setup,
     agent: &'static str,
     folder: tempfile::TempDir,
+    /// Held for its drop.
+    _home: tempfile::TempDir,
 }
 
 /// How a daemon goes, and what comes after it.
@@ -53,13 +55,12 @@ impl<'a> Kit<'a> {
         model.script("hold", [Step::text(HELD).held()]);
         model.script("after", [Step::text(AFTER)]);
         let folder = tempfile::tempdir().unwrap();
-        let [home, work] = ["home", "work"].map(|name| folder.path().join(name));
-        std::fs::create_dir(&home).unwrap();
+        let (home, work) = (agents::home(), folder.path().join("work"));
         std::fs::create_dir(&work).unwrap();
-        let agent = (case.make)(&home, &model, rights);
-        let setup = Setup::default().config(&(agent.config() + &more(&home)));
+        let agent = (case.make)(home.path(), &model, rights);
+        let setup = Setup::default().config(&(agent.config() + &more(home.path())));
         let daemon = Daemon::start(setup.clone());
-        Kit { case, model, daemon, work, setup, agent: agent.name, folder }
+        Kit { case, model, daemon, work, setup, agent: agent.name, folder, _home: home }
     }
 
     /// The agent's name in the config.
@@ -91,6 +92,27 @@ impl<'a> Kit<'a> {
         let answer = self.daemon.request("GET", &format!("/api/v1{path}"), &[], None);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         answer.json()
+    }
+
+    /// The reason of the daemon why a session's agent cannot do something.
+    pub(super) fn lack(&self, session: &str, what: &str) -> Option<String> {
+        let lacks = self.get(&format!("/sessions/{session}"))["lacks"].clone();
+        let found = lacks.as_array()?.iter().find(|lack| lack["what"] == what)?.clone();
+        found["why"].as_str().map(str::to_owned)
+    }
+
+    /// `lanyard hook install`, as the agent's user.
+    pub(super) fn install_hook(&self, harness: &str) {
+        let output = std::process::Command::new(binary())
+            .arg("--data-dir")
+            .arg(self.daemon.home())
+            .args(["hook", "install", harness])
+            .env_clear()
+            .env("HOME", self.folder.path().join("home"))
+            .current_dir(&self.work)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     pub(super) fn session(&self) -> String {

@@ -34,20 +34,15 @@ pub(super) fn shows(case: &Case) {
     offers(&kit, &ready["capabilities"]);
 
     runs_a_tool(&kit, &session);
-    kit.say("tool", if case.tells_output { "ok" } else { "ok, its output not told" });
     counts(&kit, &session);
 
     stops(&kit, &session);
     kit.ok("stop");
 }
 
-/// What the run of an agent says that it offers.
+/// What the run of an agent says that it offers, and nothing here tries.
 fn offers(kit: &Kit<'_>, capabilities: &Value) {
-    for name in ["resume", "fork", "compact", "images"] {
-        // A conversation that is loaded goes on natively too.
-        let offered = capabilities[name] == true || (name == "resume" && capabilities["load"] == true);
-        kit.say(&format!("offers {name}"), if offered { "yes" } else { "not offered" });
-    }
+    kit.say("fork", if capabilities["fork"] == true { "yes" } else { "not offered" });
 }
 
 /// Whether tokens, context and cost are told after a turn.

@@ -26,7 +26,7 @@ pub(super) fn shows(case: &Case) {
         kit.model.release("work");
         kit.completed(&session, &turn);
         assert!(kit.answered("work", 1).asked.hears(WORDS), "{}", kit.told(&session));
-        kit.ok("steer");
+        kit.ok("native steer");
     } else {
         kit.model.release("work");
         kit.completed(&session, &turn);
@@ -36,7 +36,7 @@ pub(super) fn shows(case: &Case) {
         let delivered =
             kit.event(&session, "the words' delivery", |event| event["type"] == "guidance.delivered");
         assert_eq!(delivered["data"]["channel"], "prompt");
-        kit.not_offered("steer");
+        kit.not_offered("native steer");
     }
 }
 

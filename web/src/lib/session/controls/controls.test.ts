@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Run, StateChange, Stop, StopReceipt, TreeNode } from '../../api/types'
 import type { Event } from '../events'
 import { load, save } from './draft'
-import { ceiling, line, segments, tools, totals, usages } from './drawing'
+import { ceiling } from '../../chart/scale'
+import { line, segments, tools, totals, usages } from './drawing'
 import { below, ladder } from './ladder'
-import { delivery, moved, steerless, ways } from './queue'
+import { delivery, moved, ways } from './queue'
 import { expected } from './resume'
 
 const by = { kind: 'operator', name: 'local' } as const
@@ -70,11 +71,7 @@ describe('the queue', () => {
   })
 
   it('FND-D16 steering is offered only to agents that can, and says why not', () => {
-    const can = (steer: boolean): Pick<Run, 'capabilities'> => ({ capabilities: { steer } as Run['capabilities'] })
-    expect(steerless(can(true))).toBeNull()
-    const why = steerless(can(false))
-    expect(why).toContain('takes no message into a running turn')
-    expect(steerless(null)).toBe(why)
+    const why = 'It takes no message into a running turn.'
     expect(ways(true, null, why).find((way) => way.value === 'steer')).toMatchObject({ disabled: true, means: why })
     expect(delivery(ways(true, null, why), 'steer')).toBe('queue')
   })
@@ -165,6 +162,8 @@ describe('what to expect of a resume', () => {
     [run({ capabilities: { resume: true } }), 'n', 'native'],
     [run({ capabilities: {} }), 'n', 'lost'],
   ])('case %#', (given, native, continuity) => {
-    expect(expected(given, native).continuity).toBe(continuity)
+    const why = continuity === 'lost' ? 'It cannot continue.' : null
+    expect(expected(given, native, why).continuity).toBe(continuity)
+    expect(expected(given, native, why).says.includes('It cannot continue.')).toBe(continuity === 'lost')
   })
 })

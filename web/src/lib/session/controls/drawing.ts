@@ -96,13 +96,6 @@ export function tools(events: readonly Event[], most = 8): readonly Bar[] {
   return shown.map((bar) => ({ ...bar, width: (bar.count / longest) * 100 }))
 }
 
-/** A number at or above the highest that reads well on a scale. */
-export function ceiling(highest: number): number {
-  if (!(highest > 0)) return 1
-  const power = 10 ** Math.floor(Math.log10(highest))
-  return ([1, 2, 5, 10].find((step) => step * power >= highest) ?? 10) * power
-}
-
 interface Box {
   width: number
   height: number

@@ -1,5 +1,5 @@
 // What becomes of a message: where in the queue it stands, and how it is to arrive.
-import type { Delivery, PauseReason, Run } from '../../api/types'
+import type { Delivery, PauseReason } from '../../api/types'
 
 /** The order after one was moved to a place; the same list when nothing moved. */
 export function moved<T>(list: readonly T[], from: number, to: number): readonly T[] {
@@ -14,11 +14,6 @@ interface Way {
   label: string
   means: string
   disabled?: boolean
-}
-
-/** Why words cannot go into the running turn of an agent; null where they can. */
-export function steerless(run: Pick<Run, 'capabilities'> | null | undefined): string | null {
-  return run?.capabilities?.steer ? null : 'This agent takes no message into a running turn. Send it after this turn, or send guidance.'
 }
 
 const QUEUE: Way = { value: 'queue', label: 'After this turn', means: 'It becomes a turn of its own when this one has ended, after the messages that wait already.' }

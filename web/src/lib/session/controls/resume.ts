@@ -14,16 +14,14 @@ interface Expected {
   says: string
 }
 
-/** What the agent's process and its abilities let one expect; it is confirmed by `run.ready` in the log. */
-export function expected(run: Run | null | undefined, native: string | null | undefined): Expected {
+/** What the agent's process lets one expect, and the reason where the agent cannot resume; it is confirmed by `run.ready` in the log. */
+export function expected(run: Run | null | undefined, native: string | null | undefined, lacks: string | null): Expected {
   if (run == null) return { continuity: null, says: 'No agent ran yet. It is started, and the conversation begins.' }
   if (run.phase === 'ready') return { continuity: 'exact', says: 'Its process lives. The next message goes right on; there is nothing to bring back.' }
   if (run.phase === 'starting') return { continuity: null, says: 'Its process is just being started.' }
   if (native == null) return { continuity: null, says: 'Its process is gone before it had a conversation of its own. It is started anew.' }
-  if (run.capabilities?.resume || run.capabilities?.load) {
-    return { continuity: 'native', says: 'Its process is gone. The agent can take its own conversation up again.' }
-  }
-  return { continuity: 'lost', says: 'Its process is gone and the agent cannot load a conversation. Allow replay or preamble to go on from the log.' }
+  if (lacks === null) return { continuity: 'native', says: 'Its process is gone. The agent can take its own conversation up again.' }
+  return { continuity: 'lost', says: `Its process is gone. ${lacks}` }
 }
 
 export const RESUME_WAYS: readonly { value: ResumeWay; label: string; means: string }[] = [

@@ -16,6 +16,8 @@ interface Searched {
   /** The place that is looked at, as an event. */
   place: () => number
   show: (hit: Hit) => Promise<void>
+  /** The newest event before another one that the daemon's index finds; null where it finds none. */
+  indexed: (before: number) => Promise<number | null>
   /** There are more events than are searched. */
   onend: () => void
 }
@@ -51,14 +53,18 @@ export class Finder {
     await this.#go(at)
   }
 
-  /** Looks through the events before the first one that is loaded, and goes to the newest hit among them. */
+  /** Asks the daemon's index for the newest hit before the first event that is loaded, and goes there; without one it looks
+   *  through the events themselves. */
   async further(): Promise<void> {
     if (this.searching) return
     const edge = this.log.first()
     let at = -1
     this.searching = true
     try {
-      while (at < 0 && edge - this.log.first() < FAR && this.log.held() < FARTHEST && (await this.log.older(PIECE))) {
+      // The index knows whole words and their beginnings; what it does not find is looked for in the events themselves.
+      const aim = await this.log.indexed(edge)
+      const near = (): boolean => (aim === null ? edge - this.log.first() < FAR : this.log.first() > aim)
+      while (at < 0 && near() && this.log.held() < FARTHEST && (await this.log.older(PIECE))) {
         await new Promise(requestAnimationFrame)
         at = this.list().findLastIndex((hit) => hit.seq < edge)
       }

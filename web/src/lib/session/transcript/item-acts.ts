@@ -8,6 +8,7 @@ import type { Item } from './items'
 export type Asked =
   | { as: 'fork'; at: number; text: string; files: string | null }
   | { as: 'rollback'; to: string; label: string }
+  | { as: 'waterfall'; turn: string }
 
 interface Around {
   session: string
@@ -30,6 +31,7 @@ export function itemActs(item: Item, around: Around): readonly MenuItem[] {
       { label: raw ? 'Show it formatted' : 'Show it as written', icon: 'eye', run: () => onraw(!raw) },
       link,
     ]
+    if (begins != null) items.push({ label: 'Where the time went', icon: 'insight', title: 'calls, waits and model time of this turn', run: () => onask({ as: 'waterfall', turn: begins }) })
     if (!operator || begins == null || seq <= 1) return items
     items.push({ label: 'Fork before this message…', icon: 'fork', title: 'a new session, with the message to change and send', run: () => onask({ as: 'fork', at: seq - 1, text, files: kept ? begins : null }) })
     if (kept) items.push({ label: 'Roll back files to before it…', icon: 'reset', title: 'the workspace as the turn began', run: () => onask({ as: 'rollback', to: begins, label: 'at the start of this turn' }) })

@@ -102,6 +102,12 @@ export function mark(event: Event): Line | null {
       return quiet('archive', `No checkpoint: ${words(event.data.code)}`)
     case 'context.rolled_back':
       return line('archive', `Workspace rolled back to the checkpoint ${checkpoint(event.data.to)} by ${by}; the checkpoint ${checkpoint(event.data.from)} has what was there before`, 'warn')
+    case 'context.branch_merged':
+      return line('merge', `Branch ${event.data.branch} merged into ${event.data.into} by ${by}`, 'ok')
+    case 'context.branch_discarded':
+      return line('trash', `Branch ${event.data.branch} discarded by ${by}; git keeps it as ${event.data.reference}`, 'warn')
+    case 'session.renamed':
+      return quiet('pen', `Renamed to ${excerpt(event.data.title)} by ${by}`)
     case 'context.issue_seen':
     case 'context.error_seen':
     case 'turn.delivered':
@@ -143,6 +149,8 @@ export function mark(event: Event): Line | null {
         ? quiet('continuity', 'The agent has reached all its MCP servers')
         : line('warn', `Without MCP servers: ${servers.join(', ')}`, 'warn')
     }
+    case 'run.bound_met':
+      return line('warn', `Bound met: ${words(event.data.what)} ${event.data.limit}${event.data.times > 1 ? `, ${event.data.times} times` : ''}`, 'warn')
     case 'run.wanted':
       return quiet('play', 'Wanted to go on')
     case 'writer.granted':

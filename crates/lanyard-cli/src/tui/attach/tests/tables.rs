@@ -375,6 +375,64 @@ fn the_line_is_edited_as_in_a_shell() {
     }
 }
 
+/// A file is kept by the daemon before the message names it; the words that were typed stay.
+#[test]
+fn a_file_goes_with_the_next_message() {
+    let mut model = running(&json!({}));
+    check(
+        &mut model,
+        r#""look" alt-a "shot.png" enter enter"#,
+        &expect![[r#"
+            File(1): keep shot.png
+        "#]],
+    );
+    assert_eq!(model.notice.clone().unwrap().text, "a file is still being sent; press Enter again");
+    assert_eq!(model.input.text(), "look");
+    let part = json!({"kind": "attachment", "id": "x", "name": "shot.png"});
+    model.update(Message::Reply(Asked::File(1), Ok(json!({"part": part, "image": true}))));
+    check(
+        &mut model,
+        "enter",
+        &expect![[r#"
+            Turn(1): Post /sessions/S/turns {"prompt":"look","client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue","parts":[{"id":"x","kind":"attachment","name":"shot.png"}]}
+        "#]],
+    );
+    assert!(model.files.is_empty());
+    // Refused, both come back.
+    model.update(Message::Reply(Asked::Turn(1), Err(refusal("inbox_full", false))));
+    assert_eq!((model.input.text(), model.files.len()), ("look", 1));
+    // A file that cannot be read goes with nothing, and Backspace takes one away.
+    press(&mut model, r#"alt-a "missing" enter"#);
+    model.update(Message::Reply(Asked::File(2), Err(refusal("attachment_unreadable", false))));
+    assert_eq!(model.files.len(), 1);
+    press(&mut model, "alt-a backspace esc");
+    assert_eq!((model.input.text(), model.files.len()), ("look", 0));
+}
+
+fn lacks(what: &[&str]) -> Value {
+    let lack = |what: &&str| json!({"what": what, "why": format!("no {what}"), "instead": "do without"});
+    json!({"lacks": what.iter().map(lack).collect::<Vec<_>>()})
+}
+
+/// What the agent cannot do is not done, and the reason is the daemon's.
+#[test]
+fn what_the_agent_cannot_do_is_passed_over_with_the_reason() {
+    let mut model = running(&lacks(&["steer", "stop", "prompt", "images"]));
+    let said = |model: &Model| model.notice.clone().unwrap().text;
+    check(&mut model, "tab", &expect![""]);
+    assert_eq!((model.delivery, said(&model).as_str()), (TypedDelivery::Interrupt, "no steer; do without"));
+    check(&mut model, "backtab", &expect![""]);
+    assert_eq!(model.delivery, TypedDelivery::Queue);
+    check(&mut model, "ctrl-s", &expect![""]);
+    assert_eq!((&model.over, said(&model).as_str()), (&Over::Nothing, "no stop; do without"));
+    check(&mut model, r#""hello" enter"#, &expect![""]);
+    assert_eq!((model.input.text(), said(&model).as_str()), ("hello", "no prompt; do without"));
+    press(&mut model, r#"alt-a "a.png" enter"#);
+    let kept = json!({"part": {"kind": "attachment", "id": "x"}, "image": true});
+    model.update(Message::Reply(Asked::File(1), Ok(kept)));
+    assert_eq!(said(&model), "no images; do without");
+}
+
 #[test]
 fn a_session_that_is_gone_is_left_with_the_reason() {
     let mut model = running(&json!({}));
