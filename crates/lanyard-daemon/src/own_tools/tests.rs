@@ -133,10 +133,9 @@ impl Room {
     }
 
     fn open(rules: Rules, folder: Arc<tempfile::TempDir>) -> Self {
-        let path = folder.path().join("journal.db");
+        let (path, live) = (folder.path().join("journal.db"), settings(rules));
         let store: Arc<dyn Store> = Arc::new(SqliteJournal::open(SqliteOptions::at(path)).unwrap());
         let (clock, hub) = (Arc::new(Clock::from_env().unwrap()), Arc::new(Hub::default()));
-        let live = settings(rules);
         let (desk, wishes) = agents(&live, terminals(folder.path()));
         let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();
         let (runtime, effects) = (tokio::runtime::Handle::current(), wishes.clone());
