@@ -1395,7 +1395,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 93;
+const EVENTS: usize = 94;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
