@@ -147,16 +147,13 @@ pub struct TokenBook {
 }
 
 impl TokenBook {
-    /// The operator's token from the data folder, and those made since.
+    /// The operator's token from the data folder. Those made since are added.
     #[must_use]
-    pub fn new(operator: &str, stored: &[StoredToken], live: LiveRuns) -> Self {
+    pub fn new(operator: &str, live: LiveRuns) -> Self {
         let local = Caller { actor: Actor::operator("local"), ..Caller::nobody() };
-        let mut callers = HashMap::from([(hash(operator), local)]);
-        callers.extend(stored.iter().map(|token| entry(token, None)));
-        let ids = RwLock::new(stored.iter().map(|token| token.id).collect());
         Self {
-            callers: RwLock::new(callers),
-            ids,
+            callers: RwLock::new(HashMap::from([(hash(operator), local)])),
+            ids: RwLock::default(),
             root: hash(operator),
             links: Links::default(),
             live,

@@ -262,8 +262,8 @@ fn tokens(
     config: &Config,
 ) -> Result<Arc<TokenBook>, BootError> {
     let (stored, mut notes) = (store.tokens()?, auth::read_all(&**store)?);
-    let tokens = TokenBook::new(operator, &[], engine.live.clone())
-        .with_operator_streams(config.daemon.operator_streams);
+    let tokens =
+        TokenBook::new(operator, engine.live.clone()).with_operator_streams(config.daemon.operator_streams);
     for token in &stored {
         tokens.add(token, notes.remove(&token.id).unwrap_or_default());
     }

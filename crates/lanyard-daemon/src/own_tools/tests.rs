@@ -159,7 +159,7 @@ impl Room {
         let (program, checks) = (PathBuf::from("/nonexistent/lanyard"), folder.path().join("checks"));
         let trees = OwnTrees::new((folder.path(), program.clone()), &store, &clock, &hub.redaction);
         let place = (folder.path(), program, &trees);
-        let tokens = Arc::new(TokenBook::new("operator", &[], engine.live.clone()));
+        let tokens = Arc::new(TokenBook::new("operator", engine.live.clone()));
         let roster = Roster::new(&live, runs, clock.clone(), checks, OwnFiles::default());
         let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
         let (families, tasks) = families::start(tools, &hub).unwrap();
