@@ -4,7 +4,7 @@ import { defineConfig, devices } from '@playwright/test'
 
 // Against a real daemon each. Everything in Debian's Chromium, or whichever `CHROMIUM` names; tests tagged `@firefox` in
 // Debian's Firefox too, or whichever `FIREFOX` names. See e2e/support/daemon.ts and e2e/firefox/firefox.mjs.
-const { userAgent: _, ...desktop } = devices['Desktop Firefox']
+const desktop = { ...devices['Desktop Firefox'], userAgent: undefined }
 
 export default defineConfig({
   testDir: 'e2e',

@@ -25,7 +25,7 @@ test('a message goes to two agents, their changes stand beside each other, and o
   await expect(panes).toHaveCount(2)
   for (const at of [0, 1]) await expect(panes.nth(at).getByText('Completed', { exact: true })).toBeVisible()
   await page.getByRole('radiogroup', { name: 'View' }).getByText('Changes').click()
-  for (const at of [0, 1]) await expect(panes.nth(at).getByText('new.txt')).toBeVisible()
+  for (const at of [0, 1]) await expect(panes.nth(at).getByRole('group', { name: /^Changes of/ }).getByText('new.txt', { exact: true })).toBeVisible()
   expect(await findings(page)).toEqual([])
   await picture(page, 'comparison')
 

@@ -3,7 +3,7 @@ import { accessible, another, expect, fits, give, phone, picture, test } from '.
 
 const ASKS = '/ask-tool deploy Deploy the site to production?\n/say carried on'
 
-test('a permission is given in place, and every browser says who gave it @firefox', async ({ page, browser, daemon }) => {
+test('a permission is given in place, and every browser says who gave it', async ({ page, browser, daemon }) => {
   const session = daemon.script('Ship it', ASKS)
   const other = await another(browser, daemon)
   await page.goto(daemon.at('/gates'))
@@ -33,7 +33,7 @@ test('a permission is given in place, and every browser says who gave it @firefo
   await expect.poll(() => daemon.run('logs', session)).toContain('permission: allow_once')
 })
 
-test('a gate that somebody answered meanwhile says so', async ({ page, daemon }) => {
+test('a gate that somebody answered meanwhile says so @firefox', async ({ page, daemon }) => {
   const session = daemon.script('Ship it', ASKS)
   await page.goto(daemon.at('/gates'))
   const gate = page.getByRole('article', { name: 'Deploy the site to production?' })

@@ -2,7 +2,6 @@
 
 pub(crate) mod cookie;
 mod links;
-mod live;
 mod notes;
 mod slots;
 
@@ -19,9 +18,9 @@ use lanyard_store::StoredToken;
 use tokio::sync::watch;
 
 use crate::refusal::refuses;
+use lanyard_engine::live_runs::{LiveRuns, RunProof};
 
 use links::Links;
-pub use live::LiveRuns;
 use notes::TokenNotes;
 pub(crate) use notes::{TokenNote, client_of, device_of, forget, keep_up, read_all, write};
 use slots::Slots;
@@ -56,15 +55,6 @@ pub struct Caller {
     pub spent: bool,
     /// The end of a share link.
     pub expires_at: Option<Timestamp>,
-}
-
-/// The run whose token a call came with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RunProof {
-    /// Nothing for an operator and for a token that can be revoked.
-    pub(crate) run: Option<RunId>,
-    /// The run is over: the call gets the refusal of its stop.
-    pub(crate) spent: bool,
 }
 
 impl Caller {
@@ -157,16 +147,13 @@ pub struct TokenBook {
 }
 
 impl TokenBook {
-    /// The operator's token from the data folder, and those made since.
+    /// The operator's token from the data folder. Those made since are added.
     #[must_use]
-    pub fn new(operator: &str, stored: &[StoredToken], live: LiveRuns) -> Self {
+    pub fn new(operator: &str, live: LiveRuns) -> Self {
         let local = Caller { actor: Actor::operator("local"), ..Caller::nobody() };
-        let mut callers = HashMap::from([(hash(operator), local)]);
-        callers.extend(stored.iter().map(|token| entry(token, None)));
-        let ids = RwLock::new(stored.iter().map(|token| token.id).collect());
         Self {
-            callers: RwLock::new(callers),
-            ids,
+            callers: RwLock::new(HashMap::from([(hash(operator), local)])),
+            ids: RwLock::default(),
             root: hash(operator),
             links: Links::default(),
             live,

@@ -37,7 +37,7 @@ pub use create::{
     commit_folders, create, create_after, create_on, is_new_work, is_repository, top, was_begun,
 };
 pub use error::WorktreeError;
-pub use merge::{Standing, merge, pull, standing};
+pub use merge::{MergeStanding, merge, pull, standing};
 pub use places::{GitPlaces, git_places};
 pub use remove::{discard, remove, undo};
 pub use setup_file::{SETUP_FILE, SetupContent, SetupFile, bring_files, is_set_up, set_up, setup_file};

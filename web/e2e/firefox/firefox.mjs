@@ -14,9 +14,9 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => f
 
 createInterface({ input: firefox.stderr }).on('line', (line) => {
   const found = LISTENING.exec(line)
-  if (found === null) return void console.error(line)
+  if (found === null) return void process.stderr.write(`${line}\n`)
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
-  server.on('listening', () => console.error(`WebDriver BiDi listening on ws://127.0.0.1:${server.address().port}`))
+  server.on('listening', () => process.stderr.write(`WebDriver BiDi listening on ws://127.0.0.1:${server.address().port}\n`))
   server.on('connection', (client, request) => bridge(client, `${found[1]}${request.url}`))
 })
 

@@ -14,13 +14,18 @@ interface Given {
 }
 
 /** Errors the browser itself tells of while the daemon is away. */
-const AWAY = /net::ERR_(?!BLOCKED)|WebSocket connection to/
+const AWAY = /net::ERR_(?!BLOCKED)|WebSocket connection to|connection to (the server at )?ws:/
+
+/** axe copies the style sheets of a page into a document of its own, and Firefox tells that its policy refuses them. */
+const COPIED = /blocked an inline style \(style-src-elem\)/
 
 export function watch(page: Page, errors: string[]): void {
-  page.on('pageerror', (error) => errors.push(String(error)))
+  page.on('pageerror', (error) => {
+    if (!COPIED.test(String(error))) errors.push(String(error))
+  })
   page.on('console', (message) => {
     const text = message.text()
-    if (message.type() === 'error' && !AWAY.test(text) && !/status of (4\d\d|5\d\d)/.test(text)) errors.push(text)
+    if (message.type() === 'error' && !AWAY.test(text) && !COPIED.test(text) && !/status of (4\d\d|5\d\d)/.test(text)) errors.push(text)
   })
 }
 

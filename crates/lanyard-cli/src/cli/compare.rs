@@ -86,6 +86,7 @@ struct CompareRun {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct CompareKeep {
     /// The session to keep
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]

@@ -164,9 +164,10 @@ async fn merge(
         return context.out.json(&merged);
     }
     let (branch, into) = (one_line(&merged.branch), one_line(&merged.into));
-    context.out.note(&match merged.nothing {
-        true => format!("{into} has all of {branch} already"),
-        false => format!("{branch} merged into {into}"),
+    context.out.note(&if merged.nothing {
+        format!("{into} has all of {branch} already")
+    } else {
+        format!("{branch} merged into {into}")
     });
     Ok(())
 }

@@ -142,17 +142,10 @@ impl Session {
                 self.driven_by = Some(*by);
                 alive && resting
             }
-            ChangeEvent::AliasAdded { alias } => {
-                self.aliases.push(alias.clone());
-                true
-            }
+            ChangeEvent::AliasAdded { .. } | ChangeEvent::Renamed { .. } => self.named(event),
             ChangeEvent::Imported(_) => {
                 self.enter(State::BetweenTurn, at);
                 alive && resting
-            }
-            ChangeEvent::Renamed { title } => {
-                self.title = Some(title.clone());
-                true
             }
             ChangeEvent::PlanJoined { plan } => self.join_plan(plan) && alive,
             ChangeEvent::MemorySet { policy } => {
@@ -195,6 +188,16 @@ impl Session {
                 alive && resting
             }
         })
+    }
+
+    /// Another title or a further name, also after the end.
+    fn named(&mut self, event: &ChangeEvent) -> bool {
+        if let ChangeEvent::Renamed { title } = event {
+            self.title = Some(title.clone());
+        } else if let ChangeEvent::AliasAdded { alias } = event {
+            self.aliases.push(alias.clone());
+        }
+        true
     }
 
     fn migrate(&mut self, handoff: Handoff, continuity: Option<Continuity>) {

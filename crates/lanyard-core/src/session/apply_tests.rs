@@ -327,6 +327,7 @@ mod illegal_events {
             session.child_linked
             session.child_unlinked
             session.alias_added
+            session.renamed
             session.seen
             session.archived
             session.deleted
@@ -340,6 +341,8 @@ mod illegal_events {
             context.snapshot
             context.snapshot_skipped
             context.rolled_back
+            context.branch_merged
+            context.branch_discarded
             review.drafted
             review.viewed"#]]
         .assert_eq(&fitting.join("\n"));
@@ -1010,6 +1013,7 @@ mod the_wire {
             {"type":"session.migrated","data":{"from":{"agent":"a","worker":"worker#1","owner":"ann"},"to":{"agent":"b","worker":"worker#1","owner":"ann"},"reason":"r"}}
             {"type":"session.alias_added","data":{"alias":"y"}}
             {"type":"session.driven","data":{"by":"host"}}
+            {"type":"session.renamed","data":{"title":"t"}}
             {"type":"session.imported","data":{"from":"claude","messages":2,"events":3,"left_out":4,"unreadable":1,"began_at":"1970-01-01T00:00:00.001Z","ended_at":"1970-01-01T00:00:00.002Z"}}
             {"type":"session.plan_joined","data":{"plan":"p"}}
             {"type":"session.seen","data":{"seq":1}}
@@ -1084,6 +1088,8 @@ mod the_wire {
             {"type":"context.snapshot","data":{"name":"stop-41","commit":"9fceb02d0ae598e95dc970b74767f19372d61af8","position":40,"reason":"stop","files_changed":2}}
             {"type":"context.snapshot_skipped","data":{"code":"no_git","why":"the workspace is no git repository"}}
             {"type":"context.rolled_back","data":{"from":"rollback-42","to":"turn-12","changed":2,"added":1,"removed":0}}
+            {"type":"context.branch_merged","data":{"branch":"b","commit":"0a","into":"main"}}
+            {"type":"context.branch_discarded","data":{"branch":"b","reference":"refs/x"}}
             {"type":"writer.granted","data":{"pen":{"connection":"conn_00000000000000000000000001","client":"cli","actor":{"kind":"operator","name":"ann"}},"epoch":1}}
             {"type":"writer.asked","data":{"pen":{"connection":"conn_00000000000000000000000002","client":"cli","actor":{"kind":"operator","name":"ann"}},"until":"2026-11-15T08:00:10.000Z"}}
             {"type":"writer.denied","data":{"connection":"conn_00000000000000000000000002"}}

@@ -48,10 +48,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::Said { role, text, message_id: id, parts } => vec![said(*role, text, id.as_deref(), parts)],
         Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
         Signal::ToolCalled { call, tool, arguments } => tool_called(session, call, tool, arguments),
-        Signal::ToolReturned { call, is_error, content } => {
-            let (call, is_error) = (cut(call, NAME_CHARS_MAX).0.to_owned(), *is_error);
-            vec![TranscriptEvent::ToolReturned { call, is_error, content: shallow(content) }.into()]
-        }
+        Signal::ToolReturned { call, is_error, content } => tool_returned(call, *is_error, content),
         Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
             used(*input_tokens, *output_tokens, *context_tokens, *cost_micros)
         }
@@ -103,6 +100,11 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
         Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),
     }
+}
+
+fn tool_returned(call: &str, is_error: bool, content: &serde_json::Value) -> Vec<Event> {
+    let call = cut(call, NAME_CHARS_MAX).0.to_owned();
+    vec![TranscriptEvent::ToolReturned { call, is_error, content: shallow(content) }.into()]
 }
 
 fn file_changed(path: &str, added: Option<u64>, removed: Option<u64>) -> Vec<Event> {

@@ -21,9 +21,9 @@ use crate::api::context::{Change, Target, load};
 use crate::api::sessions::command_on;
 use crate::api::snapshots::{WorkspaceHold, at_rest, undisturbed};
 use crate::api::tasks::{diff_file, with_git};
-use crate::engine::{Ask, Request};
 use crate::problem::Problem;
 use crate::refusal::refuses;
+use lanyard_engine::engine::{Ask, Request};
 
 type Shared = State<Arc<App>>;
 
@@ -74,20 +74,20 @@ fn named(files: &[String]) -> String {
     }
 }
 
-/// The author of a change, for the log.
+/// The actor of a change and the request that caused it, for the log.
 #[derive(Debug, Clone)]
-pub(super) struct Author {
+pub(super) struct ChangeAuthor {
     pub(super) actor: Actor,
     pub(super) cause: Option<Cause>,
 }
 
 impl<T> Change<T> {
-    pub(super) fn author(&self) -> Author {
-        Author { actor: self.actor.clone(), cause: self.cause.clone() }
+    pub(super) fn author(&self) -> ChangeAuthor {
+        ChangeAuthor { actor: self.actor.clone(), cause: self.cause.clone() }
     }
 }
 
-impl Author {
+impl ChangeAuthor {
     pub(super) async fn asks(&self, app: &App, ask: Ask) -> Result<(), Problem> {
         let (actor, cause) = (self.actor.clone(), self.cause.clone());
         app.engine.ask(Request { ask, actor, cause, keys: Vec::new() }).await?;
@@ -176,7 +176,7 @@ pub(super) async fn merge_branch(
     app: &Arc<App>,
     id: SessionId,
     (into, commit): (Option<String>, bool),
-    author: &Author,
+    author: &ChangeAuthor,
 ) -> Result<MergedSession, Problem> {
     let _hold = WorkspaceHold::begin(app, id)?;
     let session = load(app, id).await?.session;
@@ -226,7 +226,7 @@ pub(super) async fn discard_branch(
     app: &Arc<App>,
     id: SessionId,
     force: bool,
-    author: &Author,
+    author: &ChangeAuthor,
 ) -> Result<DiscardedSession, Problem> {
     let _hold = WorkspaceHold::begin(app, id)?;
     let session = load(app, id).await?.session;

@@ -21,13 +21,13 @@ use lanyard_store::{Paper, PaperKey, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
-use crate::api::branches::{Author, BranchRefusal, discard_branch, merge_branch, no_loose_work};
+use crate::api::branches::{BranchRefusal, ChangeAuthor, discard_branch, merge_branch, no_loose_work};
 use crate::api::context::{Change, load, missing, on_disk};
 use crate::api::sessions::{check_new, create_in_tree, no_folder};
 use crate::api::turns::deliver;
-use crate::auth::RunProof;
-use crate::engine::Key;
 use crate::problem::Problem;
+use lanyard_engine::engine::Key;
+use lanyard_engine::live_runs::RunProof;
 
 type Shared = State<Arc<App>>;
 
@@ -49,13 +49,13 @@ struct Compared {
     created_at: Timestamp,
     by: Actor,
     workspace: String,
-    sessions: Vec<Member>,
+    sessions: Vec<PlannedSession>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<SessionId>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Member {
+struct PlannedSession {
     session: SessionId,
     agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,10 +163,10 @@ fn session_of(body: &NewComparison, at: usize) -> NewSession {
 async fn begin(
     app: &Arc<App>,
     id: ComparisonId,
-    author: &Author,
+    author: &ChangeAuthor,
     body: &NewComparison,
 ) -> Result<Compared, Problem> {
-    let member = |new: &NewCompared| Member {
+    let member = |new: &NewCompared| PlannedSession {
         session: SessionId::mint(app.clock.now(), app.clock.random()),
         agent: new.agent.clone(),
         problem: None,
@@ -198,21 +198,21 @@ async fn make_one(
     (id, at): (ComparisonId, usize),
     session: SessionId,
     new: Option<NewCompared>,
-    (body, author): (&NewComparison, &Author),
+    (body, author): (&NewComparison, &ChangeAuthor),
 ) -> Result<(), Problem> {
     if new.is_none() {
         return Err(missing("agent"));
     }
     let new = NewSession { comparison: Some(id), ..session_of(body, at) };
-    let _made = create_in_tree(app, author.change("session", session, new), session, None).await?;
+    Box::pin(create_in_tree(app, author.change("session", session, new), session, None)).await?;
     failpoint::hit("comparison_after_session");
     let (prompt, parts) = (body.prompt.clone(), body.parts.clone());
     let turn = NewTurn { prompt, parts, ..NewTurn::default() };
-    deliver(app, session, None, author.change("turn", session, turn)).await?;
+    Box::pin(deliver(app, session, None, author.change("turn", session, turn))).await?;
     Ok(())
 }
 
-impl Author {
+impl ChangeAuthor {
     /// A change that happens once for a session, whoever asks again.
     fn change<T>(&self, what: &str, session: SessionId, body: T) -> Change<T> {
         Change {
@@ -251,8 +251,8 @@ async fn view_of(app: &Arc<App>, id: ComparisonId, compared: Compared) -> Result
 
 fn shown(store: &dyn Store, id: ComparisonId, compared: Compared) -> Result<ComparisonView, StoreError> {
     let Compared { created_at, by, workspace, sessions, kept } = compared;
-    let session = |member: Member| {
-        let Member { session, agent, problem } = member;
+    let session = |member: PlannedSession| {
+        let PlannedSession { session, agent, problem } = member;
         let held = store.load(session)?.map(|loaded| loaded.session).filter(|held| !held.deleted);
         let tree = held.as_ref().and_then(|held| held.tree.clone());
         Ok(ComparedSession {
@@ -294,10 +294,7 @@ pub(super) async fn keep(
             nothing_to_lose(&app, *other).await?;
         }
     }
-    let merged = match merge {
-        true => Some(merge_branch(&app, session, (None, commit), &author).await?),
-        false => None,
-    };
+    let merged = if merge { Some(merge_branch(&app, session, (None, commit), &author).await?) } else { None };
     failpoint::hit("comparison_after_merge");
     compared.kept = Some(session);
     save(&app, id, &compared).await?;
@@ -340,7 +337,7 @@ async fn drop_one(
     app: &Arc<App>,
     id: SessionId,
     (force, reason): (bool, Option<&str>),
-    author: &Author,
+    author: &ChangeAuthor,
 ) -> Result<lanyard_api::types::DiscardedSession, Problem> {
     if force && load(app, id).await?.session.turn.is_some() {
         let reason = Some(reason.unwrap_or("another session of the comparison was kept").to_owned());

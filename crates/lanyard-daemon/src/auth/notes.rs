@@ -58,7 +58,7 @@ fn number(kind: ClientKind) -> u8 {
 
 impl HeldNote {
     fn new(note: TokenNote) -> Self {
-        let used = note.last_used_at.map_or(0, |at| at.as_millis());
+        let used = note.last_used_at.map_or(0, Timestamp::as_millis);
         let client = note.last_client.map_or(u8::MAX, number);
         Self { note, used: used.into(), client: client.into(), unsaved: false.into() }
     }

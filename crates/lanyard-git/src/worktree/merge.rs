@@ -78,7 +78,7 @@ pub fn merge(tree: &Tree, into: &Path, message: &str) -> Result<Merged, Worktree
 
 /// Where a tree's branch stands towards what is checked out in a folder of its repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct MergeStanding {
     /// The branch that is checked out there; absent where none is.
     pub into: Option<String>,
     /// That branch has all commits of the tree's, and the tree's has commits of its own.
@@ -86,7 +86,7 @@ pub struct Standing {
 }
 
 /// Looks at it and changes nothing.
-pub fn standing(tree: &Tree, into: &Path) -> Result<Standing, WorktreeError> {
+pub fn standing(tree: &Tree, into: &Path) -> Result<MergeStanding, WorktreeError> {
     let shared = Shared::of(tree)?;
     let repo = Repo::find(into)?;
     let name = maybe(&repo.git, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
@@ -94,7 +94,7 @@ pub fn standing(tree: &Tree, into: &Path) -> Result<Standing, WorktreeError> {
         (Some(tip), Some(head)) => tip != tree.base && is_ancestor(&repo.git, &tip, &head)?,
         (None, _) | (_, None) => false,
     };
-    Ok(Standing { into: name, merged })
+    Ok(MergeStanding { into: name, merged })
 }
 
 /// Merges a child's branch into its parent's worktree or workspace.

@@ -138,7 +138,7 @@ fn a_revoked_token_is_unknown_at_once_and_after_a_restart() {
     let mut people = People::new();
     let listed = people.daemon.request("GET", "/api/v1/tokens", &[], None).json();
     let observer =
-        listed["tokens"].as_array().unwrap().iter().find(|token| token["role"] == "observer").unwrap();
+        listed["tokens"].as_array().unwrap().iter().find(|token| token["name"] == "wall screen").unwrap();
     assert!(observer.get("token").is_none(), "a token is shown only once");
     let path = format!("/api/v1/tokens/{}", observer["id"].as_str().unwrap());
     assert_eq!(people.daemon.request("DELETE", &path, &[], None).status, 204);

@@ -43,7 +43,7 @@ fn two_agents_get_one_message_in_worktrees_of_their_own_and_one_is_kept() {
     for session in &made {
         let view = stage.get(&format!("/sessions/{session}"));
         assert_eq!(view["comparison"], comparison.as_str(), "each knows its group");
-        assert_eq!(view["tree"]["base"], git(&stage.repo(), &["rev-parse", "HEAD"]).as_str());
+        assert_eq!(view["tree"]["base"], git(&stage.repo(), &["rev-parse", "HEAD"]).trim());
         assert_eq!(branch(&stage, session)["uncommitted"], json!(["new.txt"]));
     }
     assert_eq!(stage.worktrees(), 3);
@@ -96,7 +96,7 @@ fn a_comparison_that_meets_a_kill_is_made_once() {
         let mut stage = Stage::new();
         stage.up_to(place);
         let asked = body(&stage, WORK).to_string();
-        let key = [("idempotency-key", "one comparison")];
+        let key = [("idempotency-key", "one-comparison")];
         let _ = stage.daemon.caller().try_request("POST", "/api/v1/comparisons", &key, Some(&asked));
         stage.dies();
         stage.up();
