@@ -822,7 +822,9 @@ mod the_view {
                 "worked": true,
                 "memory": {
                   "mode": "session_only"
-                }
+                },
+                "calls": 1,
+                "tokens": 120
               },
               "stop": {
                 "level": 1,
