@@ -1079,6 +1079,7 @@ mod the_wire {
             {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
             {"type":"run.tools_missing","data":{"run":"run#1","servers":["lanyard"]}}
+            {"type":"run.activity","data":{"run":"run#1","activity":"rang","watched":true}}
             {"type":"run.bound_met","data":{"run":"run#1","what":"memory","limit":"512 MiB","times":2}}
             {"type":"run.offered","data":{"modes":{"items":[{"id":"yolo","name":"Yolo","about":"asks nothing","unguarded":true}],"default":"yolo","open":true,"option":"mode"},"commands":[{"name":"review","about":"reviews","hint":"[files]"}]}}
             {"type":"run.in_force","data":{"model":"opus","mode":"plan","effort":"high"}}
