@@ -107,7 +107,7 @@ test('pictures', async ({ page, daemon }) => {
   await expect(row(page, 'Check the licences')).toContainText('Failed')
   await both(page, 'overview')
   await openSession(page, daemon, chat)
-  await expect(page.getByText('keep next in the state')).toBeVisible()
+  await expect(page.getByText('keep next in the state').last()).toBeVisible()
   await both(page, 'session')
   await page.goto(daemon.at('/inbox'))
   await expect(page.locator('[data-gate]').first()).toBeVisible()
@@ -131,7 +131,7 @@ test('pictures', async ({ page, daemon }) => {
   await page.goto(daemon.at(`/comparisons/${compared.id}`))
   await expect(page.getByText('The tests pass.')).toHaveCount(2)
   await page.getByRole('radiogroup', { name: 'View' }).getByText('Changes').click()
-  await expect(page.getByText('parse.ts')).toHaveCount(2)
+  await expect(page.getByRole('group', { name: /^Changes of/ }).getByText('parse.ts', { exact: true })).toHaveCount(2)
   await both(page, 'comparison', ['laptop'])
   for (const [name, path] of [['plans', '/plans'], ['memory', '/memory'], ['audit', '/audit'], ['agents', '/agents'], ['settings', '/settings'], ['search', '/search?q=tests']] as const) {
     await page.goto(daemon.at(path))
