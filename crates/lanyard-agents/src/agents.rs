@@ -132,7 +132,6 @@ pub enum CompactionAnswer {
 /// Where the engine leaves what follows from its events.
 #[derive(Debug, Clone)]
 pub struct Wishes {
-    settings: LiveConfig,
     terminals: LiveTerminals,
     sender: mpsc::Sender<AgentWish>,
 }
@@ -142,12 +141,6 @@ impl Wishes {
     #[must_use]
     pub fn terminals(&self) -> &LiveTerminals {
         &self.terminals
-    }
-
-    /// Whether the config has an agent of this name. Who runs a session's agent is a fact of its record instead.
-    #[must_use]
-    pub fn can_run(&self, agent: &str) -> bool {
-        self.settings.has_agent(agent)
     }
 
     /// Asks the session's agent to compact its context, and waits for its runner as long as this.
@@ -193,7 +186,7 @@ impl std::fmt::Debug for Agents {
 pub fn agents(settings: &LiveConfig, terminals: LiveTerminals) -> (Agents, Wishes) {
     let (sender, wishes) = mpsc::channel(WISHES_MAX);
     let agents = Agents { settings: settings.clone(), terminals: terminals.clone(), wishes };
-    (agents, Wishes { settings: settings.clone(), terminals, sender })
+    (agents, Wishes { terminals, sender })
 }
 
 impl Agents {

@@ -19,7 +19,6 @@ mod out;
 mod registry;
 mod relay;
 mod render;
-mod scripted;
 mod seen;
 mod tui;
 mod wrap;

@@ -11,10 +11,10 @@ use lanyard_core::redact::Redactor;
 use lanyard_core::{Actor, Outcome, SessionId};
 
 use crate::budgets::BudgetTeller;
-use crate::engine::{Ask, AskError, Engine, Key, Request};
-use crate::hub::{Hub, Preview};
 use crate::notifications::NotificationHandle;
 use lanyard_agents::agents::engine::{AgentAsk, AgentEngine, AgentRequest, AskFailure, LiveText};
+use lanyard_engine::engine::{Ask, AskError, Engine, Key, Request};
+use lanyard_engine::hub::{Hub, Preview};
 
 /// What runners reach of the daemon.
 pub(crate) struct EngineOfAgents {

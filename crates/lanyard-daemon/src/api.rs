@@ -66,17 +66,13 @@ use tokio::sync::Notify;
 
 use crate::auth::TokenBook;
 use crate::budgets::BudgetTeller;
-use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
-use crate::engine::Engine;
 use crate::families::Families;
 use crate::flow::FlowHandle;
 use crate::glances::Glances;
-use crate::hub::Hub;
-use crate::mcp::RelayContext;
 use crate::memory::MemoryContext;
 use crate::notifications::NotificationHandle;
-use crate::presence::{Presence, Seen};
+use crate::own_tools::ToolContext;
 use crate::reload::Reloader;
 use crate::storage::StorageContext;
 use crate::telemetry::Telemetry;
@@ -85,6 +81,11 @@ use lanyard_agents::agents::Wishes;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::continuity::ContinuityCounter;
+use lanyard_engine::engine::Engine;
+use lanyard_engine::hub::Hub;
+use lanyard_engine::presence::{Presence, Seen};
+use lanyard_gateway::mcp::RelayContext;
 
 pub use attach::OwnRouter;
 #[cfg(test)]
@@ -126,6 +127,8 @@ pub struct App {
     pub(crate) memories: Arc<MemoryContext>,
     /// Where MCP clients come in, and where tool calls pass.
     pub(crate) mcp: Arc<RelayContext>,
+    /// What Lanyard's own tools work with.
+    pub(crate) tools: Arc<ToolContext>,
     /// What garbage collection and retention take.
     pub(crate) storage: Arc<StorageContext>,
     pub clock: Arc<Clock>,

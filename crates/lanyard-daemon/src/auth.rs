@@ -2,7 +2,6 @@
 
 pub(crate) mod cookie;
 mod links;
-mod live;
 mod notes;
 mod slots;
 
@@ -19,9 +18,9 @@ use lanyard_store::StoredToken;
 use tokio::sync::watch;
 
 use crate::refusal::refuses;
+use lanyard_engine::live_runs::{LiveRuns, RunProof};
 
 use links::Links;
-pub use live::LiveRuns;
 use notes::TokenNotes;
 pub(crate) use notes::{TokenNote, client_of, device_of, forget, keep_up, read_all, write};
 use slots::Slots;
@@ -56,15 +55,6 @@ pub struct Caller {
     pub spent: bool,
     /// The end of a share link.
     pub expires_at: Option<Timestamp>,
-}
-
-/// The run whose token a call came with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RunProof {
-    /// Nothing for an operator and for a token that can be revoked.
-    pub(crate) run: Option<RunId>,
-    /// The run is over: the call gets the refusal of its stop.
-    pub(crate) spent: bool,
 }
 
 impl Caller {

@@ -27,28 +27,21 @@ use crate::agent_engine::EngineOfAgents;
 use crate::api::{App, Front, Underway};
 use crate::auth::{self, TokenBook};
 use crate::budgets::{BudgetTeller, BudgetWatch};
-use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
-use crate::engine::{self, Ask, Engine, Parts, Request};
 use crate::families;
 use crate::flow;
-use crate::hub::Hub;
 use crate::indexer;
-use crate::intercept;
-use crate::mcp::Gateway;
 use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{NotificationHandle, Upkeep};
 use crate::outward::Address;
-use crate::presence::{Presence, Seen};
-use crate::redaction::{given, redactor};
 use crate::reload::{Overrides, Reloader};
 use crate::server::serve;
 use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 use crate::trees::OwnTrees;
-use contexts::{Common, Contexts};
+use contexts::Common;
 use lanyard_agents::agents::addresses::Addresses;
 use lanyard_agents::agents::engine::AgentEngine;
 use lanyard_agents::agents::roster::Roster;
@@ -59,6 +52,13 @@ use lanyard_agents::sandbox::OwnFiles;
 use lanyard_agents::terminal::{LiveTerminals, TerminalArchive};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::continuity::ContinuityCounter;
+use lanyard_engine::engine::{self, Ask, Engine, Parts, Request, TurnEnded};
+use lanyard_engine::hub::Hub;
+use lanyard_engine::presence::{Presence, Seen};
+use lanyard_engine::redaction::{given, redactor};
+use lanyard_gateway::intercept;
+use lanyard_gateway::mcp::Gateway;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
@@ -134,8 +134,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (live, hub) = (LiveConfig::new(config.clone(), program.clone()), hub(config, &store)?);
     let (memory, policy) = remembering(config, &hub)?;
     let continuity = ContinuityCounter::open(config.continuity, &*store)?;
-    let (desk, wishes) = agents::agents(&live, terminals(&home));
-    let set = (&options, &live);
+    let ((desk, wishes), set) = (agents::agents(&live, terminals(&home)), (&options, &live));
     let parts = parts(&store, &hub, &clock, presence.seen(), set, &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
     let notifications = notifications((&engine, &store, &clock), config, &continuity)?;
@@ -156,8 +155,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
 
     let common = Common::new(&engine, &store, &hub, &clock, &live, &roster, &tokens);
     let kept = (&trees, &checkpoints, &attachments, &notifications);
-    let Contexts { memories, mcp, storage } =
-        common.contexts(memory, (gateway, config.gateway.record), &families, kept);
+    let contexts = common.contexts(memory, (gateway, config.gateway.record), &families, kept);
     let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, (&home, &trees), &hub)?;
     let app = Arc::new(App {
         reloader: reloader(&options, &live, (&hub, &notifications, &clock)),
@@ -175,9 +173,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         glances: Arc::default(),
         router: Mutex::default(),
         hub,
-        memories,
-        mcp,
-        storage,
+        memories: contexts.memories,
+        mcp: contexts.mcp,
+        tools: contexts.tools,
+        storage: contexts.storage,
         clock,
         config: live,
         continuity,
@@ -321,10 +320,10 @@ fn parts(
     wishes: &Wishes,
     (continuity, memory): (&Arc<ContinuityCounter>, MemoryPolicy),
 ) -> Parts {
-    let runtime = tokio::runtime::Handle::current();
+    let (runtime, wishes) = (tokio::runtime::Handle::current(), wishes.clone());
     Parts {
         parent_notice: notice::sender(store, clock, &runtime),
-        wishes: wishes.clone(),
+        agents: Box::new(move |session, effect| wishes.put(session, effect)),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
@@ -332,9 +331,14 @@ fn parts(
         memory,
         settings: live.clone(),
         continuity: continuity.clone(),
-        telemetry: options.telemetry.clone(),
+        turn_ended: options.telemetry.clone().map(turn_ended),
         runtime,
     }
+}
+
+/// A collector of traces is told of each turn that ended.
+fn turn_ended(telemetry: Arc<Telemetry>) -> TurnEnded {
+    Box::new(move |turn| telemetry.turn_ended(turn))
 }
 
 /// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.

@@ -15,9 +15,9 @@ use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{NotificationFilter, NotificationOrder, Store, StoreError};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
-use crate::engine::{Ask, BudgetStatus, Engine, Request, day_zone};
 use crate::families::halt::paused_by;
 use crate::notifications::{BULK_MAX, NotificationError, NotificationHandle};
+use lanyard_engine::engine::{Ask, BudgetStatus, Engine, Request, day_zone};
 
 /// How often budgets that were told of are looked at, and inboxes that wait for them.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

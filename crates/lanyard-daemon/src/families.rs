@@ -33,8 +33,6 @@ use lanyard_store::{Store, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::auth::TokenBook;
-use crate::engine::{AskError, Engine};
-use crate::hub::{Hub, Of, Over};
 use crate::refusal::{Stated, refuses};
 use crate::trees::OwnTrees;
 pub(crate) use add::Adding;
@@ -42,6 +40,8 @@ use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::error_chain;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::engine::{AskError, Engine};
+use lanyard_engine::hub::{Hub, Of, Over};
 pub(crate) use owner::Owner;
 use read::{Published, TaskReader};
 pub(crate) use reports::Said;

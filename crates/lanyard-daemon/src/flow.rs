@@ -29,8 +29,6 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::approvals;
-use crate::engine::{AskError, Engine, incarnation};
-use crate::hub::{Hub, Of, Over};
 use crate::notifications::NotificationHandle;
 use crate::refusal::{Stated, refuses};
 use crate::trees::OwnTrees;
@@ -40,6 +38,8 @@ use lanyard_agents::agents::roster::Roster;
 use lanyard_agents::runs::Runs;
 use lanyard_base::clock::Clock;
 use lanyard_base::error_chain;
+use lanyard_engine::engine::{AskError, Engine, incarnation};
+use lanyard_engine::hub::{Hub, Of, Over};
 
 /// Orders that may wait for one flow.
 const ORDERS_MAX: usize = 64;

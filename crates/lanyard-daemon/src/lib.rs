@@ -1,43 +1,32 @@
-//! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
+//! Lanyard's daemon: the HTTP API, what decides about tasks, flows, memory and notifications, and the boot that puts the
+//! engine, the agents and the gateway together.
 
 mod agent_engine;
 pub mod api;
 mod approvals;
 pub mod auth;
-mod bell;
 mod boot;
 mod budgets;
-mod call_flags;
-pub mod continuity;
 pub mod dashboard;
-pub mod engine;
 mod families;
 mod flow;
 mod glances;
-mod http_endpoint;
-pub mod hub;
 pub mod indexer;
-pub mod intercept;
-mod mcp;
 pub mod memory;
 mod notice;
 mod notifications;
 mod outward;
-pub mod presence;
+mod own_tools;
 mod problem;
-pub mod redaction;
 mod refusal;
 pub mod reload;
 mod server;
 mod shelf;
 mod storage;
-mod tail;
 pub mod telemetry;
 mod timers;
-mod tls;
 mod tool_refusal;
 mod trees;
-mod wire;
 
 pub use api::document as openapi;
 pub use boot::{BootError, OnReady, Options, run};

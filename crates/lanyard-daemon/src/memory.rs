@@ -21,10 +21,10 @@ use lanyard_core::memory::{MemoryPolicy, RetentionRules, Rule};
 use lanyard_store::Store;
 use tokio::sync::{Notify, RwLock};
 
-use crate::engine::Engine;
-use crate::hub::Hub;
-use crate::redaction::Redaction;
 use lanyard_base::clock::Clock;
+use lanyard_engine::engine::Engine;
+use lanyard_engine::hub::Hub;
+use lanyard_engine::redaction::Redaction;
 
 pub(crate) use embed::Embedder;
 pub(crate) use error::MemoryError;

@@ -13,10 +13,9 @@ use lanyard_core::{Actor, Cause, NoteId, SessionId};
 use lanyard_store::{Store, StoreError};
 use tokio::runtime::Handle;
 
-use crate::engine::{Ask, AskError, Engine, Key, ParentNotice, Request};
-use crate::tail;
 use lanyard_base::clock::Clock;
 use lanyard_base::failpoint;
+use lanyard_engine::engine::{Ask, AskError, Engine, Key, ParentNotice, Request};
 
 /// Events of the child's log that are looked at for what it left.
 const TAIL: u32 = 400;
@@ -125,6 +124,18 @@ fn resumed_words(child: &Session) -> String {
     lines.join("\n")
 }
 
+/// The last events of a session's log, the oldest first. Damaged ones are left out.
+pub(crate) fn last_events(
+    store: &dyn Store,
+    session: &Session,
+    most: u32,
+) -> Result<Vec<Envelope>, StoreError> {
+    let after = session.seq.saturating_sub(most.into());
+    let page = store.events(session.id, after, most as usize)?;
+    let bodies = page.events.into_iter().filter_map(|event| event.body.ok());
+    Ok(bodies.filter_map(|body| serde_json::from_slice(&body).ok()).collect())
+}
+
 /// What an agent left, as the end of its log tells it.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
@@ -135,7 +146,7 @@ pub(crate) struct Left {
 
 impl Left {
     pub(crate) fn of(store: &dyn Store, session: &Session) -> Result<Self, StoreError> {
-        Ok(left(&tail::read(store, session, TAIL)?))
+        Ok(left(&last_events(store, session, TAIL)?))
     }
 
     /// For the parent; `None` when there is nothing to report.

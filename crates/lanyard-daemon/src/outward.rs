@@ -14,7 +14,7 @@ use lanyard_api::http_url::HttpUrl;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use crate::tls::Tls;
+use lanyard_gateway::tls::Tls;
 
 /// Bytes of an answer that are read, only to free the connection.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;

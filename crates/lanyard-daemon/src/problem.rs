@@ -16,7 +16,9 @@ use lanyard_agents::history::HistoryError;
 use crate::refusal::{Refuses, refuses};
 use crate::server::patience;
 use lanyard_base::error_chain;
+use lanyard_engine::engine::AskError;
 
+refuses!(AskError);
 refuses!(CursorError);
 refuses!(HistoryError);
 refuses!(PathRefusal);

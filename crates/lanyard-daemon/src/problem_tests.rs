@@ -28,14 +28,14 @@ use crate::api::AttachmentRefusal;
 use crate::api::BranchRefusal;
 use crate::api::TerminalRefusal;
 use crate::auth::Denied;
-use crate::engine::AskError;
 use crate::families::FamilyError;
 use crate::flow::FlowError;
 use crate::memory::MemoryError;
 use crate::notifications::NotificationError;
-use crate::presence::ConnectionTaken;
 use crate::storage::BackupError;
 use crate::tool_refusal::Refused as ToolRefused;
+use lanyard_engine::engine::AskError;
+use lanyard_engine::presence::ConnectionTaken;
 
 const HEAD: &str = "# Refusals
 

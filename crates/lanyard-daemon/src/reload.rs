@@ -13,11 +13,11 @@ use lanyard_api::types::{ConfigState, Reloaded};
 use lanyard_core::redact::RedactionScope;
 use parking_lot::Mutex;
 
-use crate::hub::Hub;
 use crate::notifications::NotificationHandle;
-use crate::redaction::{given, redactor};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::hub::Hub;
+use lanyard_engine::redaction::{given, redactor};
 
 /// How often the file is looked at. A change is taken up when two looks in a row find the same file, so that a file that
 /// is being written is not read in the middle: at most 4 s after the last write.

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-use crate::bell::Belled;
+use lanyard_base::self_waking::SelfWaking;
 use stalled::Patient;
 pub(crate) use stalled::patience;
 
@@ -130,7 +130,7 @@ fn connection(
         .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(Patient::new(stream, patience)), service)
         .with_upgrades();
-    tokio::spawn(Belled::new(Box::pin(async move {
+    tokio::spawn(SelfWaking::new(Box::pin(async move {
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = &mut connection => ended,

@@ -24,14 +24,14 @@ use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Attachments, Store};
 
 use crate::auth::TokenBook;
-use crate::engine::Engine;
-use crate::hub::Hub;
-use crate::mcp::Gateway;
 use crate::notifications::NotificationHandle;
 use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::engine::Engine;
+use lanyard_engine::hub::Hub;
+use lanyard_gateway::mcp::Gateway;
 
 /// What keeping the disk in bounds takes: everything that leaves files or rows of a session.
 pub(crate) struct StorageContext {

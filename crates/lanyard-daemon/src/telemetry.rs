@@ -22,7 +22,7 @@ use crate::outward::Address;
 use env::Settings;
 
 pub use layer::LogLayer;
-pub(crate) use span::{RequestSpan, TurnSpan};
+pub(crate) use span::RequestSpan;
 
 /// Spans, and records, that may wait to be sent.
 const QUEUE_MAX: usize = 2_048;

@@ -11,9 +11,9 @@ use lanyard_core::session::StateName;
 use lanyard_core::{Actor, Cause, SessionId, Timestamp};
 use lanyard_store::{Store, StoreError};
 
-use crate::engine::{Ask, Engine, Request};
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::engine::{Ask, Engine, Request};
 
 const TICK: Duration = Duration::from_secs(1);
 /// When time comes from a file, a scenario should not wait for it.

@@ -15,9 +15,9 @@ use lanyard_core::{Actor, SessionId};
 use lanyard_git::worktree::{self, SetupFile, WorktreeError};
 use lanyard_store::{Filter, PaperKey, Store, StoreError};
 
-use crate::redaction::Redaction;
 use lanyard_agents::runs::Runs;
 use lanyard_base::clock::Clock;
+use lanyard_engine::redaction::Redaction;
 
 pub(crate) use begun::SessionTree;
 

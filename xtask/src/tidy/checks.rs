@@ -11,7 +11,10 @@ const LINES_MAX: usize = 800;
 /// Files that hold tests only. Long ones are fine: tests are read one at a time.
 pub(super) fn is_test_file(path: &str) -> bool {
     let named = ["_tests.rs", ".test.ts", ".spec.ts"].iter().any(|end| path.ends_with(end));
-    named || path.starts_with("tests/") || path.contains("/tests/")
+    named
+        || path.starts_with("tests/")
+        || path.contains("/tests/")
+        || path.starts_with("crates/lanyard-testkit/")
 }
 
 pub(super) fn has_size_limit(path: &str) -> bool {

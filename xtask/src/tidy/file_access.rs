@@ -8,11 +8,13 @@ use super::Finding;
 use super::checks::{inline_tests, is_test_file};
 
 /// Crates that work in folders which agents and repositories fill.
-const CRATES: [&str; 5] = [
+const CRATES: [&str; 7] = [
     "crates/lanyard-agents/src/",
     "crates/lanyard-api/src/",
     "crates/lanyard-base/src/",
     "crates/lanyard-daemon/src/",
+    "crates/lanyard-engine/src/",
+    "crates/lanyard-gateway/src/",
     "crates/lanyard-git/src/",
 ];
 

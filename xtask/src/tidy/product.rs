@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Folders that hold no product code.
-const OTHER_FOLDERS: [&str; 5] = ["benches", "examples", "fixtures", "traces", "testing"];
+const OTHER_FOLDERS: [&str; 6] = ["benches", "examples", "fixtures", "lanyard-testkit", "traces", "testing"];
 /// Names shown of a long list.
 const NAMED_MAX: usize = 8;
 

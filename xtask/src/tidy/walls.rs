@@ -4,15 +4,30 @@
 use super::Finding;
 
 /// Crates with a wall, and the crates of the workspace that they may depend on. Other crates may depend on all.
-const WALLS: [(&str, &[&str]); 8] = [
+const WALLS: [(&str, &[&str]); 12] = [
     ("lanyard-core", &[]),
     ("lanyard-api", &["lanyard-core"]),
     ("lanyard-git", &["lanyard-core"]),
     ("lanyard-store", &["lanyard-core"]),
     ("lanyard-base", &["lanyard-api", "lanyard-core"]),
     ("lanyard-agents", &["lanyard-api", "lanyard-base", "lanyard-core", "lanyard-git", "lanyard-store"]),
+    ("lanyard-engine", &["lanyard-api", "lanyard-base", "lanyard-core", "lanyard-store"]),
+    (
+        "lanyard-gateway",
+        &[
+            "lanyard-agents",
+            "lanyard-api",
+            "lanyard-base",
+            "lanyard-core",
+            "lanyard-engine",
+            "lanyard-git",
+            "lanyard-store",
+        ],
+    ),
     ("lanyard-client", &["lanyard-api", "lanyard-core"]),
-    ("lanyard-cli", &["lanyard-api", "lanyard-client", "lanyard-core"]),
+    ("lanyard-scripted", &["lanyard-client", "lanyard-core"]),
+    ("lanyard-testkit", &[]),
+    ("lanyard-cli", &["lanyard-api", "lanyard-client", "lanyard-core", "lanyard-scripted"]),
 ];
 
 /// Dependencies of a manifest that are behind its wall. Those of tests are not the product's.

@@ -100,9 +100,10 @@ pub(super) fn make(
     run: &str,
 ) -> Result<Confined, (String, String)> {
     let mut weaker = Vec::new();
-    let enclosure = match rule.encloses() {
-        true => Some(enclose(rule, settings, workspace, (own, within), &mut weaker)?),
-        false => None,
+    let enclosure = if rule.encloses() {
+        Some(enclose(rule, settings, workspace, (own, within), &mut weaker)?)
+    } else {
+        None
     };
     let (bounds, held) = bound(&rule.bounds, enclosure.is_some(), run, &mut weaker)?;
     let (level, network) = (rule.level, rule.network.clone());

@@ -139,9 +139,10 @@ pub fn bounds_here(daemon: Option<u32>, rule: &SandboxRule) -> (String, Vec<Stri
         Err(lacking) => (Vec::new(), lacking),
     };
     let names: Vec<&str> = controllers.iter().map(|one| one.as_str()).collect();
-    let how = match names.is_empty() {
-        true => format!("runs are bounded by rlimits only: {lacking}"),
-        false => format!("runs are bounded by cgroup ({}) and rlimits", names.join(", ")),
+    let how = if names.is_empty() {
+        format!("runs are bounded by rlimits only: {lacking}")
+    } else {
+        format!("runs are bounded by cgroup ({}) and rlimits", names.join(", "))
     };
     let (sandboxed, root) = (rule.encloses(), rustix::process::geteuid().is_root());
     let missing = plan(&rule.bounds, &BoundMeans { controllers, lacking, sandboxed, root }).missing;

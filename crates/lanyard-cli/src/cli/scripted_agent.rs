@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lanyard_scripted::agent::{BadHandshake, Offers, ScriptedOptions, serve};
+
 use crate::failure::Failure;
-use crate::scripted::{BadHandshake, Offers, Options, serve};
 
 const EXAMPLES: &str = "\
 Speaks the Agent Client Protocol on stdin and stdout: a client starts it, as an agent named in the
@@ -76,7 +77,7 @@ impl ScriptedAgent {
     /// Needs no data folder and no daemon, so it gets no context.
     pub(super) fn run(self) -> Result<(), Failure> {
         let state = self.state.unwrap_or_else(default_state);
-        let options = Options {
+        let options = ScriptedOptions {
             state: state.clone(),
             refuse_resume: self.refuse_resume,
             resume_empty: self.resume_empty,

@@ -12,7 +12,7 @@ pub(super) struct ScriptedMcp {
 
 impl ScriptedMcp {
     pub(super) fn run(self) -> Result<(), Failure> {
-        match crate::scripted::server::run(self.heard.as_deref()) {
+        match lanyard_scripted::mcp_server::run(self.heard.as_deref()) {
             Ok(0) => Ok(()),
             Ok(code) => Err(Failure::Ended(code)),
             Err(error) => Err(Failure::local("scripted_mcp", format!("cannot go on: {error}"), "")),

@@ -50,6 +50,7 @@ Examples:
 /// Send a message to a session's agent, and watch its turn
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
+#[expect(clippy::struct_excessive_bools, reason = "one per flag of the command line")]
 pub(super) struct Send {
     #[command(flatten)]
     target: Target,

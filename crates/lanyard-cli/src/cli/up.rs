@@ -23,7 +23,7 @@ A person who starts it is also shown a link to the dashboard; `lanyard open` mak
 Examples:
   lanyard up --detach
   lanyard up --listen 127.0.0.1:0
-  LANYARD_LOG=lanyard_daemon=trace,lanyard_agents=trace lanyard up";
+  LANYARD_LOG=lanyard_engine=trace,lanyard_agents=trace lanyard up";
 
 /// Run the daemon and print its address
 #[derive(Debug, clap::Args)]

@@ -320,42 +320,11 @@ impl Session {
         let running = self.turn.as_ref().map(|turn| turn.id);
         self.turn_ended(event, envelope.seq, at);
         match event {
-            TurnEvent::Started {
-                turn,
-                client_turn_id,
-                prompt_hash,
-                queued,
-                by,
-                memory,
-                choice,
-                forced,
-                ..
-            } => {
+            TurnEvent::Started { turn, queued, .. } => {
                 let known = self.take_waiting(*turn).is_some() == *queued;
                 let free = !self.archived && self.stop.is_none();
                 let legal = running.is_none() && !self.state.is_ended() && free && known;
-                self.turn = Some(ActiveTurn {
-                    id: *turn,
-                    client_turn_id: client_turn_id.clone(),
-                    prompt_hash: prompt_hash.clone(),
-                    seq: envelope.seq,
-                    started_at: at,
-                    by: Some(by.as_ref().unwrap_or(&envelope.actor).clone()),
-                    delivered: false,
-                    cancel_requested: false,
-                    wait: None,
-                    leg: None,
-                    waits: 0,
-                    retries: 0,
-                    worked: false,
-                    memory: memory.clone(),
-                    choice: choice.clone(),
-                    forced: *forced,
-                    calls: 0,
-                    calls_failed: 0,
-                    tokens: 0,
-                    cost_micros: 0,
-                });
+                self.turn = begun(event, envelope);
                 self.turns += 1;
                 self.review.turn_began(*turn, self.turns);
                 self.run_is_prompted();
@@ -577,6 +546,36 @@ impl Session {
         }
         !self.state.is_ended()
     }
+}
+
+/// A turn as it begins.
+fn begun(event: &TurnEvent, envelope: &Envelope) -> Option<ActiveTurn> {
+    let TurnEvent::Started { turn, client_turn_id, prompt_hash, by, memory, choice, forced, .. } = event
+    else {
+        return None;
+    };
+    Some(ActiveTurn {
+        id: *turn,
+        client_turn_id: client_turn_id.clone(),
+        prompt_hash: prompt_hash.clone(),
+        seq: envelope.seq,
+        started_at: envelope.at,
+        by: Some(by.as_ref().unwrap_or(&envelope.actor).clone()),
+        delivered: false,
+        cancel_requested: false,
+        wait: None,
+        leg: None,
+        waits: 0,
+        retries: 0,
+        worked: false,
+        memory: memory.clone(),
+        choice: choice.clone(),
+        forced: *forced,
+        calls: 0,
+        calls_failed: 0,
+        tokens: 0,
+        cost_micros: 0,
+    })
 }
 
 /// The party that runs the agent of a new session; older logs do not name it.

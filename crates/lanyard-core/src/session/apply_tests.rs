@@ -825,7 +825,9 @@ mod the_view {
                 "worked": true,
                 "memory": {
                   "mode": "session_only"
-                }
+                },
+                "calls": 1,
+                "tokens": 120
               },
               "stop": {
                 "level": 1,
@@ -1026,7 +1028,7 @@ mod the_wire {
             {"type":"session.ended","data":{"how":"failed","reason":"r"}}
             {"type":"session.choice_set","data":{"choice":{"model":"opus","mode":"plan","effort":"high"}}}
             {"type":"session.memory_set","data":{"policy":{"mode":"selective","session_memory":false,"tags":["dev_test"],"allow":["api"]}}}
-            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"governance":true,"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"},"choice":{"model":"opus","mode":"plan","effort":"high"}}}
+            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"governance":true,"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"},"choice":{"model":"opus","mode":"plan","effort":"high"},"forced":true}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
             {"type":"turn.waiting","data":{"turn":"turn#1","limit":{"kind":"usage","text":"no more","resets_at":"2026-11-15T08:00:00.000Z","account":"second"},"leg":"turn#2","until":"2026-11-15T08:00:00.000Z","asks":"too_long","again":true}}
             {"type":"turn.continued","data":{"turn":"turn#1","leg":"turn#2","asked":true}}
@@ -1046,7 +1048,7 @@ mod the_wire {
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340,"uncertain":true}}
-            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1","memory":{"mode":"off"},"choice":{"model":"opus","mode":"plan","effort":"high"}}}
+            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1","memory":{"mode":"off"},"choice":{"model":"opus","mode":"plan","effort":"high"},"forced":true}}
             {"type":"turn.edited","data":{"turn":"turn#1","prompt":"stay","prompt_hash":"01","delivery":"queue","note":"note#1"}}
             {"type":"turn.withdrawn","data":{"turn":"turn#1","reason":"r"}}
             {"type":"turn.promoted","data":{"turn":"turn#1","to":"steer","note":"note#1"}}
@@ -1077,6 +1079,7 @@ mod the_wire {
             {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
             {"type":"run.tools_missing","data":{"run":"run#1","servers":["lanyard"]}}
+            {"type":"run.activity","data":{"run":"run#1","activity":"rang","watched":true}}
             {"type":"run.bound_met","data":{"run":"run#1","what":"memory","limit":"512 MiB","times":2}}
             {"type":"run.offered","data":{"modes":{"items":[{"id":"yolo","name":"Yolo","about":"asks nothing","unguarded":true}],"default":"yolo","open":true,"option":"mode"},"commands":[{"name":"review","about":"reviews","hint":"[files]"}]}}
             {"type":"run.in_force","data":{"model":"opus","mode":"plan","effort":"high"}}
@@ -1401,7 +1404,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 93;
+const EVENTS: usize = 94;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {

@@ -269,6 +269,7 @@ mod stored_memory {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct ActiveTurn {
     pub id: TurnId,
     #[serde(default, skip_serializing_if = "Option::is_none")]

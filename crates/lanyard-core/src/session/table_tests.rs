@@ -432,7 +432,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..25).collect());
-    assert_eq!(numbers(signal_number), (0..41).collect());
+    assert_eq!(numbers(signal_number), (0..42).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());

@@ -26,10 +26,10 @@ use crate::api::context::{Target, load};
 use crate::api::right::{Frames, Right, SaysGoodbye};
 use crate::api::{App, writer};
 use crate::auth::{Caller, bearer};
-use crate::hub::{EventReader, HEARTBEAT, ReaderWant, control};
-use crate::presence::ConnectionTaken;
 use crate::problem::Problem;
 use crate::server::ConnectionSlot;
+use lanyard_engine::hub::{EventReader, HEARTBEAT, ReaderWant, control};
+use lanyard_engine::presence::ConnectionTaken;
 
 use stream::Attached;
 

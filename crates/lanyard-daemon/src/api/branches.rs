@@ -21,9 +21,9 @@ use crate::api::context::{Change, Target, load};
 use crate::api::sessions::command_on;
 use crate::api::snapshots::{WorkspaceHold, at_rest, undisturbed};
 use crate::api::tasks::{diff_file, with_git};
-use crate::engine::{Ask, Request};
 use crate::problem::Problem;
 use crate::refusal::refuses;
+use lanyard_engine::engine::{Ask, Request};
 
 type Shared = State<Arc<App>>;
 

@@ -13,8 +13,8 @@ use lanyard_store::Filter;
 use crate::api::App;
 use crate::api::context::{Change, load, on_disk};
 use crate::api::guard::resolve;
-use crate::engine::{Ask, AskError, Request};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, AskError, Request};
 
 /// Sessions one request reaches.
 const BULK_MAX: usize = 500;

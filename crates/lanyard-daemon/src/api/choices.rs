@@ -20,8 +20,8 @@ use crate::api::agents::entry;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::lacks;
 use crate::api::sessions::command_on;
-use crate::engine::AskError;
 use crate::problem::Problem;
+use lanyard_engine::engine::AskError;
 
 type Shared = State<Arc<App>>;
 

@@ -25,9 +25,9 @@ use crate::api::branches::{BranchRefusal, ChangeAuthor, discard_branch, merge_br
 use crate::api::context::{Change, load, missing, on_disk};
 use crate::api::sessions::{check_new, create_in_tree, no_folder};
 use crate::api::turns::deliver;
-use crate::auth::RunProof;
-use crate::engine::Key;
 use crate::problem::Problem;
+use lanyard_engine::engine::Key;
+use lanyard_engine::live_runs::RunProof;
 
 type Shared = State<Arc<App>>;
 

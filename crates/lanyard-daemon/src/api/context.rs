@@ -11,10 +11,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
-use crate::auth::{Caller, RunProof};
-use crate::engine::Key;
+use crate::auth::Caller;
 use crate::problem::{Problem, marked_as_json, too_slow};
 use crate::server::patience;
+use lanyard_engine::engine::Key;
+use lanyard_engine::live_runs::RunProof;
 
 /// On an answer that was given before.
 pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");

@@ -21,9 +21,8 @@ use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::lacks;
 use crate::families::plans;
-use crate::hub::{EventReader, ReaderWant};
 use crate::problem::Problem;
-use crate::wire;
+use lanyard_engine::hub::{EventReader, ReaderWant, events_json};
 
 /// Sessions of one page.
 pub(super) const PAGE_MAX: usize = 1_000;
@@ -321,7 +320,7 @@ pub(super) async fn events(
         return Ok((StatusCode::OK, kind, body).into_response());
     }
     let page = on_disk(&app, move |store| page_of(store, id, after, limit)).await?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], wire::page(id, &page)).into_response())
+    Ok(([(header::CONTENT_TYPE, "application/json")], events_json(id, &page)).into_response())
 }
 
 /// Up to `limit` events, or as many as fit: a page of large events is shorter, and says by its head that there is more.

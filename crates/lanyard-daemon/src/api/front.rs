@@ -13,10 +13,10 @@ use tower::ServiceExt;
 
 use crate::api::App;
 use crate::api::guard::{Asked, admit, in_address};
+use crate::api::mcp;
 use crate::api::right::{Right, bounded, streams};
 use crate::api::routes::table;
 use crate::auth::Access;
-use crate::mcp;
 use crate::problem::Problem;
 use crate::server::{Respond, Via};
 
@@ -50,11 +50,13 @@ impl Front {
         match admit(&self.app, access, in_address(named), asked, via).await {
             Ok((caller, target)) => {
                 let whose = (target, caller.proof());
-                let response = mcp::message(self.app.mcp.clone(), whose, server, parts.headers, body).await;
-                if streams(&response) {
-                    return bounded(response, Right::new(&self.app, &caller, target));
+                match mcp::message(&self.app, whose, server, parts.headers, body).await {
+                    Ok(response) if streams(&response) => {
+                        bounded(response, Right::new(&self.app, &caller, target))
+                    }
+                    Ok(response) => response,
+                    Err(problem) => problem.into_response(),
                 }
-                response
             }
             Err(problem) => problem.into_response(),
         }

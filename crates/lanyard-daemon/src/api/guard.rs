@@ -18,9 +18,9 @@ use crate::api::plans::on_families_disk;
 use crate::api::right::{Right, bounded};
 use crate::auth::{Access, Caller, Denied, Means, client_of, permit, shown};
 use crate::families::find;
-use crate::mcp::NOBODY;
 use crate::problem::Problem;
 use crate::server::Via;
+use lanyard_gateway::mcp::NOBODY;
 
 /// Generations looked through between a subagent and the agent whose process hosts it.
 const HOSTED_DEPTH_MAX: usize = 16;

@@ -14,8 +14,8 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{on_disk, query};
-use crate::continuity::HISTORY_MS;
 use crate::problem::Problem;
+use lanyard_engine::continuity::HISTORY_MS;
 
 type Shared = State<Arc<App>>;
 

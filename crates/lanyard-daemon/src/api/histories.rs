@@ -26,8 +26,8 @@ use tokio::sync::Semaphore;
 
 use crate::api::App;
 use crate::api::context::{Change, missing, on_disk, query};
-use crate::engine::{Ask, Request};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, Request};
 
 type Shared = State<Arc<App>>;
 

@@ -19,10 +19,10 @@ use crate::api::App;
 use crate::api::agents::resume_command;
 use crate::api::context::{Change, Target, load};
 use crate::api::plans::{on_families_disk, with_reader};
-use crate::engine::{Ask, Request};
 use crate::families::find::{self, Named};
 use crate::families::{FamilyError, plans, refused};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, Request};
 
 type Shared = State<Arc<App>>;
 

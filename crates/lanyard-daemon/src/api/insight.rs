@@ -17,8 +17,8 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Target, load, on_disk, query};
-use crate::engine::day_zone;
 use crate::problem::Problem;
+use lanyard_engine::engine::day_zone;
 
 type Shared = State<Arc<App>>;
 

@@ -18,7 +18,6 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, Target, query};
 use crate::api::plans::{on_families_disk, with_reader};
-use crate::engine::Halted;
 use crate::families::{By, FamilyError, Said, find, plans};
 use crate::problem::Problem;
 
@@ -164,13 +163,6 @@ pub(super) async fn workers(State(app): Shared, uri: Uri) -> Result<Json<WorkerL
         Ok(rows)
     });
     Ok(Json(WorkerList { workers: workers.await? }))
-}
-
-impl From<Halted> for HaltState {
-    fn from(halted: Halted) -> Self {
-        let Halted { is: halted, reason, since, by, lifted } = halted;
-        Self { halted, reason, since, by, lifted }
-    }
 }
 
 pub(super) async fn halted(State(app): Shared) -> Result<Json<HaltState>, Problem> {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
-use axum::http::{Extensions, StatusCode};
+use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::Body as HttpBody;
 use lanyard_api::types::{McpAddress, McpCheck, McpList, NewMcpAddress, Reason};
 use lanyard_core::session::NewSession;
 use lanyard_core::{Address, SessionId};
@@ -15,11 +17,14 @@ use crate::api::App;
 use crate::api::context::{Change, Target, load};
 use crate::api::guard::resolve;
 use crate::api::system::host_token;
-use crate::auth::{Caller, RunProof};
-use crate::engine::{self, Ask};
-use crate::mcp;
-use crate::problem::Problem;
+use crate::auth::{Caller, Denied};
+use crate::problem::{Problem, marked_as_json, too_slow};
+use crate::server::patience;
 use lanyard_agents::agents::addresses::server_url;
+use lanyard_engine::engine::{self, Ask};
+use lanyard_engine::live_runs::RunProof;
+use lanyard_gateway::http_endpoint::whole;
+use lanyard_gateway::mcp::{self, MESSAGE_BYTES_MAX, NotTaken};
 
 type Shared = State<Arc<App>>;
 
@@ -96,17 +101,68 @@ fn whose(extensions: &Extensions) -> (Option<SessionId>, RunProof) {
     (session, extensions.get::<Caller>().map(Caller::proof).unwrap_or_default())
 }
 
-pub(super) async fn post(State(app): Shared, Path((_, name)): ServerPath, request: Request) -> Response {
+pub(super) async fn post(
+    State(app): Shared,
+    Path((_, name)): ServerPath,
+    request: Request,
+) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    mcp::message(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers, body).await
+    message(&app, whose(&parts.extensions), &name, parts.headers, body).await
 }
 
-pub(super) async fn listen(State(app): Shared, Path((_, name)): ServerPath, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    mcp::get(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await
+/// A message of an MCP client.
+pub(super) async fn message(
+    app: &App,
+    whose: (Option<SessionId>, RunProof),
+    server: &str,
+    headers: HeaderMap,
+    body: impl HttpBody<Data = Bytes> + Unpin,
+) -> Result<Response, Problem> {
+    let body = read(&headers, body).await?;
+    mcp::message(app.mcp.clone(), whose, server, headers, body).await.map_err(|why| not_taken(why, server))
 }
 
-pub(super) async fn close(State(app): Shared, Path((_, name)): ServerPath, request: Request) -> Response {
+async fn read(headers: &HeaderMap, body: impl HttpBody<Data = Bytes> + Unpin) -> Result<Bytes, Problem> {
+    marked_as_json(headers)?;
+    let read = tokio::time::timeout(patience(), whole(body, MESSAGE_BYTES_MAX));
+    read.await.map_err(|_| too_slow())?.map_err(|_| {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("the message is larger than {MESSAGE_BYTES_MAX} bytes, or broke off"),
+            "send less; put long content into a file the server can read",
+        )
+    })
+}
+
+fn not_taken(why: NotTaken, server: &str) -> Problem {
+    match why {
+        NotTaken::RunEnded => Denied::RunEnded.into(),
+        NotTaken::UnknownServer { known } => Problem::new(
+            StatusCode::NOT_FOUND,
+            "mcp_server_not_found",
+            format!("the config has no MCP server `{server}`"),
+            format!("it has: {}", known.join(", ")),
+        ),
+    }
+}
+
+pub(super) async fn listen(
+    State(app): Shared,
+    Path((_, name)): ServerPath,
+    request: Request,
+) -> Result<Response, Problem> {
     let (parts, _) = request.into_parts();
-    mcp::delete(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await
+    let opened = mcp::get(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await;
+    opened.map_err(|why| not_taken(why, &name))
+}
+
+pub(super) async fn close(
+    State(app): Shared,
+    Path((_, name)): ServerPath,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (parts, _) = request.into_parts();
+    let closed = mcp::delete(app.mcp.clone(), whose(&parts.extensions), &name, parts.headers).await;
+    closed.map_err(|why| not_taken(why, &name))
 }

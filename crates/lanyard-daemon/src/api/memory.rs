@@ -20,9 +20,9 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, Repeats, Target, missing, query};
 use crate::api::guard::resolve;
-use crate::engine::Key;
 use crate::memory::{self, Brought, Judged, MemoryError, Wish};
 use crate::problem::Problem;
+use lanyard_engine::engine::Key;
 
 type Shared = State<Arc<App>>;
 

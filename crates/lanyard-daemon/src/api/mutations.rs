@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::App;
 use crate::api::context::{BODY_BYTES_MAX, REPLAYED, Repeats, key, missing, on_disk, read_body};
 use crate::auth::Caller;
-use crate::engine::{AskError, Key};
 use crate::problem::Problem;
+use lanyard_engine::engine::{AskError, Key};
 
 /// Days a change is kept.
 const LOG_DAYS: u64 = 30;

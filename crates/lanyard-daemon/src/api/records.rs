@@ -32,8 +32,8 @@ use crate::api::right::{Frames, Right};
 use crate::api::tasks::plan_id;
 use crate::problem::Problem;
 
-use crate::hub::{BEAT, HEARTBEAT, RecordsHead, control, frame};
 use crate::server::ConnectionSlot;
+use lanyard_engine::hub::{BEAT, HEARTBEAT, RecordsHead, control, frame};
 
 use beside::OpenGates;
 

@@ -25,8 +25,8 @@ use crate::api::diff::base_of;
 use crate::api::sessions::{command_on, not_rolling_back, repeated};
 use crate::api::snapshots::{aside, done_before, workspace_of};
 use crate::api::turns::answer;
-use crate::engine::{Ask, AskError, Request, Sending};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, AskError, Request, Sending};
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;

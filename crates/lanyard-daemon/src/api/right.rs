@@ -19,8 +19,8 @@ use tokio::sync::watch;
 use crate::api::App;
 use crate::api::guard::is_live;
 use crate::auth::{Caller, StreamSlot};
-use crate::hub::control;
 use crate::problem::Problem;
+use lanyard_engine::hub::control;
 
 /// Why a right ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

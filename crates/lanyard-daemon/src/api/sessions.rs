@@ -17,11 +17,11 @@ use crate::api::attachments::are_own;
 use crate::api::choices::admit_new;
 use crate::api::context::{Change, REPLAYED, Target, load, missing, on_disk};
 use crate::api::guard::resolve;
-use crate::engine::{Ask, Request};
 use crate::families::FamilyError;
 use crate::problem::Problem;
 use crate::trees::SessionTree;
 use lanyard_agents::agents::handover;
+use lanyard_engine::engine::{Ask, Request};
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;
@@ -280,7 +280,7 @@ pub(super) fn marked(mut response: Response) -> Response {
 
 /// No agent is set to work while its files are being changed.
 pub(super) fn not_rolling_back(app: &App, session: SessionId) -> Result<(), Problem> {
-    let rolling = app.mcp.tools.rollbacks.lock().contains(&session);
+    let rolling = app.tools.rollbacks.lock().contains(&session);
     if rolling { Err(Problem::rolling_back()) } else { Ok(()) }
 }
 

@@ -19,8 +19,8 @@ use lanyard_store::{Filter, Store, StoreError};
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, missing, on_disk};
-use crate::engine::{Ask, AskError, Key, Request};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, AskError, Key, Request};
 
 type Shared = State<Arc<App>>;
 
@@ -106,14 +106,14 @@ pub(super) struct WorkspaceHold<'a> {
 
 impl<'a> WorkspaceHold<'a> {
     pub(super) fn begin(app: &'a App, session: SessionId) -> Result<Self, Problem> {
-        let mut rolling = app.mcp.tools.rollbacks.lock();
+        let mut rolling = app.tools.rollbacks.lock();
         if rolling.insert(session) { Ok(Self { app, session }) } else { Err(Problem::rolling_back()) }
     }
 }
 
 impl Drop for WorkspaceHold<'_> {
     fn drop(&mut self) {
-        self.app.mcp.tools.rollbacks.lock().remove(&self.session);
+        self.app.tools.rollbacks.lock().remove(&self.session);
     }
 }
 

@@ -15,8 +15,8 @@ use lanyard_store::Filter;
 use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::sessions::repeated;
-use crate::engine::{Ask, AskError, Request};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, AskError, Request};
 
 mod receipt;
 

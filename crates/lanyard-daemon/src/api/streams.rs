@@ -25,9 +25,9 @@ use crate::api::attach::{Upgrade, event_stream, no_token, serve, upgrade};
 use crate::api::context::{on_disk, query};
 use crate::api::directory::{ListQuery, bounded, filter, with_runtime};
 use crate::api::right::{Frames, Right};
-use crate::hub::{BEAT, Changes, HEARTBEAT, Of, Over, control};
 use crate::problem::Problem;
 use crate::server::ConnectionSlot;
+use lanyard_engine::hub::{BEAT, Changes, HEARTBEAT, Of, Over, control};
 
 /// Sessions shown at the beginning.
 const LIMIT_DEFAULT: usize = 1_000;

@@ -13,8 +13,8 @@ use lanyard_store::{Store, StoreError};
 use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::auth::Denied;
-use crate::engine::{Ask, AskError, Request};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, AskError, Request};
 
 type Shared = State<Arc<App>>;
 

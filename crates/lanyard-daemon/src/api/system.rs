@@ -169,7 +169,7 @@ pub(super) async fn keep_token(
     let known = on_disk(app, |store| store.tokens()).await?;
     if let Some(first) = known.iter().find(|known| known.id == stored.id) {
         if (&first.actor, first.session) != (&stored.actor, stored.session) {
-            return Err(crate::engine::AskError::KeyConflict.into());
+            return Err(lanyard_engine::engine::AskError::KeyConflict.into());
         }
         return Ok((first.clone(), app.tokens.note(stored.id), token));
     }

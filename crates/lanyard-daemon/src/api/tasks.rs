@@ -26,10 +26,10 @@ use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::system::host_token;
-use crate::engine::AskError;
 use crate::families::prerequisites::unmerged_before;
 use crate::families::{Adding, By, FamilyError, Owner, find, plans, refused};
 use crate::problem::Problem;
+use lanyard_engine::engine::AskError;
 
 type Shared = State<Arc<App>>;
 

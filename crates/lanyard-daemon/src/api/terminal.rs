@@ -29,11 +29,11 @@ use crate::api::context::{Change, Target, WriterEpoch, load, missing, query};
 use crate::api::right::{Frames, Right};
 use crate::api::{App, writer};
 use crate::auth::bearer;
-use crate::engine::{Ask, AskError, Request};
-use crate::hub::{HEARTBEAT, control};
 use crate::problem::Problem;
 use crate::refusal::refuses;
 use crate::server::ConnectionSlot;
+use lanyard_engine::engine::{Ask, AskError, Request};
+use lanyard_engine::hub::{HEARTBEAT, control};
 
 use watcher::watch;
 

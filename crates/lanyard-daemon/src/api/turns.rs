@@ -25,8 +25,8 @@ use crate::api::choices::admit;
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::lacks;
 use crate::api::sessions::{command_on, marked, not_rolling_back};
-use crate::engine::{Ask, Reply, Request, Sending};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, Reply, Request, Sending};
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;

@@ -10,8 +10,8 @@ use lanyard_core::session::{Command, Pen, Writer, WriterCommand};
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load};
-use crate::engine::{Ask, Request};
 use crate::problem::Problem;
+use lanyard_engine::engine::{Ask, Request};
 
 type Shared = State<Arc<App>>;
 type Answer = Result<Json<WriterAnswer>, Problem>;

@@ -8,18 +8,19 @@ use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Attachments, Store};
 
 use crate::auth::TokenBook;
-use crate::engine::Engine;
 use crate::families::Families;
-use crate::hub::Hub;
-use crate::intercept::Interceptor;
-use crate::mcp::{Gateway, RelayContext, ToolContext};
 use crate::memory::{Memory, MemoryContext};
 use crate::notifications::NotificationHandle;
+use crate::own_tools::{OwnTools, ToolContext};
 use crate::storage::StorageContext;
 use crate::trees::OwnTrees;
 use lanyard_agents::agents::roster::Roster;
 use lanyard_base::clock::Clock;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::engine::Engine;
+use lanyard_engine::hub::Hub;
+use lanyard_gateway::intercept::Interceptor;
+use lanyard_gateway::mcp::{Gateway, RelayContext};
 
 /// What several contexts hold.
 pub(crate) struct Common<'a> {
@@ -36,6 +37,7 @@ pub(crate) struct Common<'a> {
 pub(crate) struct Contexts {
     pub(crate) memories: Arc<MemoryContext>,
     pub(crate) mcp: Arc<RelayContext>,
+    pub(crate) tools: Arc<ToolContext>,
     pub(crate) storage: Arc<StorageContext>,
 }
 
@@ -60,9 +62,10 @@ impl<'a> Common<'a> {
         kept: (&OwnTrees, &CheckpointStore, &Arc<Attachments>, &NotificationHandle),
     ) -> Contexts {
         let memories = self.memory(memory);
-        let mcp = self.relay(gateway, families, &memories, record);
+        let tools = self.tools(families, &memories);
+        let mcp = self.relay(gateway, &tools, record);
         let storage = self.storage(&mcp.gateway, kept);
-        Contexts { memories, mcp, storage }
+        Contexts { memories, mcp, tools, storage }
     }
 
     fn memory(&self, memory: Memory) -> Arc<MemoryContext> {
@@ -75,14 +78,8 @@ impl<'a> Common<'a> {
         })
     }
 
-    fn relay(
-        &self,
-        gateway: Gateway,
-        families: &Families,
-        memories: &Arc<MemoryContext>,
-        record: CallRecording,
-    ) -> Arc<RelayContext> {
-        let tools = ToolContext {
+    fn tools(&self, families: &Families, memories: &Arc<MemoryContext>) -> Arc<ToolContext> {
+        Arc::new(ToolContext {
             engine: self.engine.clone(),
             families: families.clone(),
             agents: self.agents.clone(),
@@ -93,13 +90,18 @@ impl<'a> Common<'a> {
             clock: self.clock.clone(),
             config: self.config.clone(),
             tokens: self.tokens.clone(),
-        };
+        })
+    }
+
+    fn relay(&self, gateway: Gateway, tools: &Arc<ToolContext>, record: CallRecording) -> Arc<RelayContext> {
+        let tokens = self.tokens.clone();
+        let nonce_of = Arc::new(move |session| tokens.nonce(session));
         Arc::new(RelayContext {
             gateway: Arc::new(gateway),
-            interceptor: Interceptor::new(self.engine.clone(), self.tokens.clone(), record),
+            interceptor: Interceptor::new(self.engine.clone(), nonce_of, record),
             store: self.store.clone(),
             clock: self.clock.clone(),
-            tools: Arc::new(tools),
+            own: Arc::new(OwnTools(tools.clone())),
         })
     }
 

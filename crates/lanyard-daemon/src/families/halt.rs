@@ -8,11 +8,11 @@ use lanyard_core::task::{MailTo, TaskCommand};
 use lanyard_core::{SessionId, TaskId};
 use lanyard_store::{Filter, PaperKey, Store, StoreError};
 
-use crate::engine::{Ask, Halted};
 use crate::families::find::Named;
 use crate::families::owner::Owner;
 use crate::families::{By, FamilyError, Tools, find, plans, work};
 use crate::shelf;
+use lanyard_engine::engine::{Ask, Halted};
 
 /// Sessions stopped at a time.
 const PAGE: usize = 500;

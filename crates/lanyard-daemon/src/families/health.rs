@@ -11,11 +11,11 @@ use lanyard_core::task::health::{Condition, HealthRules, Remedy, Vitals, judge, 
 use lanyard_core::task::{Remedies, Task, TaskCommand, TaskEvent, TaskState, WorkerKind};
 use lanyard_core::{Actor, GateId, NoteId, RunId, TaskId, Timestamp, WorkerId};
 
-use crate::engine::{Ask, Key};
 use crate::families::owner::Owner;
 use crate::families::{By, FamilyError, work};
-use crate::tail;
+use crate::notice::last_events;
 use lanyard_base::failpoint;
+use lanyard_engine::engine::{Ask, Key};
 
 /// Events of the log that are looked at.
 const TAIL: u32 = 200;
@@ -74,7 +74,7 @@ impl Owner {
         let known = self.health.found.get(&worker).filter(|found| found.seq == session.seq);
         let log = match known {
             Some(found) => found.log,
-            None => read(&tail::read(&*self.tools.store, &session, TAIL)?),
+            None => read(&last_events(&*self.tools.store, &session, TAIL)?),
         };
         let now = self.now();
         let vitals = vitals(&session, &log, now);

@@ -11,11 +11,11 @@ use lanyard_core::task::{
 use lanyard_core::{Actor, MailId, SessionId, TaskId, WorkerId};
 use lanyard_store::Store;
 
-use crate::engine::AskError;
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
 use crate::families::work::{Done, Settled};
 use crate::families::{By, FamilyError, plans, refused, wrong};
+use lanyard_engine::engine::AskError;
 
 impl By {
     /// Lanyard itself.

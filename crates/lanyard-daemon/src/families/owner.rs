@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 
 use crate::families::held::Tasks;
 use crate::families::{Answer, Families, FamilyError, Input, Tools, look, work};
-use crate::redaction::{of_mail, of_task};
 use lanyard_base::error_chain;
 use lanyard_base::failpoint;
+use lanyard_engine::redaction::{of_mail, of_task};
 
 /// Inputs of one round.
 const ROUND_MAX: usize = 64;

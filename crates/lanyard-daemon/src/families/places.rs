@@ -7,9 +7,9 @@ use lanyard_core::task::{MailTo, TaskCreated};
 use lanyard_core::{SessionId, TaskId};
 use lanyard_store::{Loaded, TaskFilter};
 
-use crate::engine::{Ask, AskError};
 use crate::families::owner::Owner;
 use crate::families::{FamilyError, find, refused, work};
+use lanyard_engine::engine::{Ask, AskError};
 
 /// What a session is told that tried to go deeper than its family may.
 const EMERGENCY: &str = "EMERGENCY_HALT: it tried to spawn deeper than its family may go";

@@ -6,13 +6,13 @@ use lanyard_core::task::{Task, TaskCommand, TaskResult, TaskState, schedule};
 use lanyard_core::{PlanId, TaskId};
 use lanyard_store::{Store, TaskFilter};
 
-use crate::engine::{AskError, Key};
 use crate::families::owner::Owner;
 use crate::families::work::as_reason;
 use crate::families::{Adding, By, FamilyError, refused, wrong};
 use crate::shelf;
 use crate::tool_refusal::Refused;
 use lanyard_base::failpoint;
+use lanyard_engine::engine::{AskError, Key};
 
 /// Tasks that could not be begun, and why.
 type Held = Vec<(TaskId, String)>;

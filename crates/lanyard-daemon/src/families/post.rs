@@ -14,11 +14,11 @@ use lanyard_core::task::{
 use lanyard_core::{Actor, ActorKind, Cause, MailId, NoteId, SessionId, Timestamp, TurnId};
 use lanyard_store::{Loaded, MailFilter};
 
-use crate::engine::{Ask, AskError, Key, Request};
 use crate::families::owner::Owner;
 use crate::families::{FamilyError, Input, Tools, find, refused};
 use lanyard_base::error_chain;
 use lanyard_base::failpoint;
+use lanyard_engine::engine::{Ask, AskError, Key, Request};
 
 /// Messages that are on their way to one session at a time.
 const GIVEN_MAX: usize = 8;

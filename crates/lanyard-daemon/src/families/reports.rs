@@ -6,10 +6,10 @@ use lanyard_core::task::{
 };
 use lanyard_core::{MailId, SessionId, TaskId};
 
-use crate::engine::AskError;
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
 use crate::families::{By, FamilyError, find, refused, wrong};
+use lanyard_engine::engine::AskError;
 
 /// What a worker says.
 #[derive(Debug, Clone)]

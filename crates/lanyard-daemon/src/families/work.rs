@@ -13,11 +13,11 @@ use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
 use lanyard_git::worktree::{self, WorktreeError};
 use lanyard_store::Store;
 
-use crate::engine::{Ask, AskError, Key, Request};
 use crate::families::prerequisites::work_before;
 use crate::families::{FamilyError, Tools, plans};
 use crate::notice::Left;
 use lanyard_base::failpoint;
+use lanyard_engine::engine::{Ask, AskError, Key, Request};
 
 /// What came of it.
 #[derive(Debug)]

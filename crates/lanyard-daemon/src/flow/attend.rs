@@ -11,10 +11,10 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, NoteId, Session, SessionId, TurnId};
 
-use crate::engine::{Ask, AskError, Key, Request};
 use crate::flow::driver::{Driver, Next};
 use crate::flow::{FlowError, look};
 use lanyard_base::failpoint;
+use lanyard_engine::engine::{Ask, AskError, Key, Request};
 
 /// Where the sessions of flows come from.
 pub(crate) const SOURCE: &str = "flow";

@@ -14,10 +14,10 @@ use lanyard_core::{Actor, FlowId};
 use lanyard_git::{workspace_files, workspace_path};
 use lanyard_store::{FlowBatch, FlowFilter};
 
-use crate::engine::AskError;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::{FlowError, FlowHandle, OPEN_MAX, bad};
 use lanyard_base::failpoint;
+use lanyard_engine::engine::AskError;
 
 /// Flows of one plan that are looked through for a repeat of a request.
 const REPEATS_MAX: usize = 100;

@@ -18,8 +18,8 @@ use crate::flow::hooks::Hooks;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
 use crate::flow::{FlowError, FlowHandle, Order, Tools, look, place};
-use crate::redaction::of_flow;
 use lanyard_base::failpoint;
+use lanyard_engine::redaction::of_flow;
 
 /// How often it looks at what only time changes, and tries again what did not work.
 const TICK: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use lanyard_core::text::cut;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::http_endpoint::HttpEndpoint;
+use lanyard_gateway::http_endpoint::HttpEndpoint;
 
 /// Numbers one vector may have.
 const NUMBERS_MAX: usize = 8_192;

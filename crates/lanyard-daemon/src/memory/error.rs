@@ -4,8 +4,8 @@ use lanyard_core::memory::MemoryRefusal;
 use lanyard_core::{MemoryId, SessionId, refusals};
 use lanyard_store::StoreError;
 
-use crate::engine::AskError;
 use crate::refusal::refuses;
+use lanyard_engine::engine::AskError;
 
 refusals! {
     #[derive(Debug, thiserror::Error)]

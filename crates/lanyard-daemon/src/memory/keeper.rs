@@ -11,9 +11,9 @@ use lanyard_core::session::StateName;
 use lanyard_core::{Actor, MemoryId, SessionId};
 use lanyard_store::{Filter, MemoryFilter, Store, StoreError};
 
-use crate::hub::{Changes, Of};
 use crate::memory::policy::on_disk;
 use crate::memory::{MemoryContext, MemoryError, Wish, ledger, write};
+use lanyard_engine::hub::{Changes, Of};
 
 const TICK: Duration = Duration::from_secs(10);
 /// When time comes from a file, a scenario should not wait for it.
@@ -62,8 +62,8 @@ impl Keeper {
                             self.summarise(session).await;
                         }
                     }
-                    Err(crate::hub::Over::Behind) => self.catch_up().await,
-                    Err(crate::hub::Over::Closing) => return,
+                    Err(lanyard_engine::hub::Over::Behind) => self.catch_up().await,
+                    Err(lanyard_engine::hub::Over::Closing) => return,
                 },
             }
         }

@@ -7,10 +7,10 @@ use lanyard_core::session::Command;
 use lanyard_core::{Actor, Cause, Outcome, SessionId};
 use lanyard_store::Store;
 
-use crate::engine::{Ask, Key, Request};
 use crate::memory::ledger::{Ledger, ledger};
 use crate::memory::standing::{self, family, standing};
 use crate::memory::{MemoryContext, MemoryError, Standing};
+use lanyard_engine::engine::{Ask, Key, Request};
 
 /// A session's policy, as it is and as it counts.
 #[derive(Debug)]

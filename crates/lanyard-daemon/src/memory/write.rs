@@ -8,12 +8,12 @@ use lanyard_core::memory::{
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp};
 use lanyard_store::{MemoryFilter, Put, Store, Writing};
 
-use crate::engine::AskError;
 use crate::memory::standing::{mint, standing};
 use crate::memory::{Memory, MemoryError, ledger, unbound};
-use crate::redaction::by;
 use lanyard_base::clock::Clock;
 use lanyard_base::failpoint;
+use lanyard_engine::engine::AskError;
+use lanyard_engine::redaction::by;
 
 /// Entries one session may have of its own, and a workspace and owner together.
 const SESSION_MAX: u64 = 5_000;

@@ -4,8 +4,8 @@ use lanyard_core::Timestamp;
 use lanyard_core::continuity::{Alert, AlertKind};
 use lanyard_core::notification::{NewNotification, NotificationKind, Severity};
 
-use crate::continuity::ContinuityCounter;
 use crate::notifications::{NotificationError, NotificationHandle};
+use lanyard_engine::continuity::ContinuityCounter;
 
 fn key(kind: AlertKind) -> String {
     format!("continuity:{}", kind.as_str())

@@ -7,8 +7,8 @@ use lanyard_core::Timestamp;
 use lanyard_core::notification::{NotificationStatus, wake};
 use lanyard_store::{NotificationBatch, NotificationFilter, NotificationOrder};
 
-use crate::continuity::ContinuityCounter;
 use crate::notifications::{BULK_MAX, NotificationError, NotificationHandle};
+use lanyard_engine::continuity::ContinuityCounter;
 
 /// How often: also the longest time for which a kill can take counts that no log tells of.
 const TICK: Duration = Duration::from_secs(1);

@@ -17,10 +17,10 @@ use lanyard_core::session::{Attention, DrivenBy, StateName};
 use lanyard_core::{Session, SessionId, Staleness, Timestamp};
 use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Sort, Store};
 
-use crate::hub::{Hub, Of, Over};
 use crate::notifications::{BULK_MAX, NotificationError, NotificationHandle};
-use crate::presence::Presence;
 use lanyard_base::live_config::LiveConfig;
+use lanyard_engine::hub::{Hub, Of, Over};
+use lanyard_engine::presence::Presence;
 
 /// Sessions looked at together.
 const PAGE: usize = 64;

@@ -8,11 +8,11 @@ use lanyard_core::SessionId;
 use lanyard_store::{PurgeStep, Store, StoreError, WipeStep};
 use tokio::task::JoinHandle;
 
-use crate::hub::{Changes, Of, Over};
 use crate::storage::StorageContext;
 use crate::storage::traces::{self, Traces};
 use crate::storage::{alarm, retention};
 use lanyard_base::error_chain;
+use lanyard_engine::hub::{Changes, Of, Over};
 
 const TICK: Duration = Duration::from_secs(1);
 /// When time comes from a file, a scenario should not wait for it.

@@ -7,9 +7,9 @@ use lanyard_core::session::{Command, StateName};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Filter, Store, StoreError};
 
-use crate::engine::{Ask, AskError, Request};
 use crate::storage::StorageContext;
 use lanyard_base::error_chain;
+use lanyard_engine::engine::{Ask, AskError, Request};
 
 /// Sessions of each end that are looked at in one sweep, the longest ended first.
 const SWEEP_MAX: usize = 256;

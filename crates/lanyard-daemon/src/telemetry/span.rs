@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, StatusCode};
-use lanyard_core::session::{Event, TurnEvent, TurnOutcome};
-use lanyard_core::{Session, SessionId, Timestamp, TurnId};
+use lanyard_core::Timestamp;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode as SpanStatus;
@@ -13,6 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use super::Telemetry;
 use super::wire::{attribute, text_attribute};
 use lanyard_base::clock;
+use lanyard_engine::engine::TurnSpan;
 
 /// A request that is being answered.
 #[derive(Debug)]
@@ -69,55 +69,8 @@ fn parent(text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((trace.to_be_bytes().to_vec(), span.to_be_bytes().to_vec()))
 }
 
-/// A turn that ended. Its trace has the bits of its id, so that it can be found by it.
-#[derive(Debug, Clone)]
-pub(crate) struct TurnSpan {
-    session: SessionId,
-    turn: TurnId,
-    agent: Option<String>,
-    began: Timestamp,
-    ended: Timestamp,
-    how: &'static str,
-}
-
-impl TurnSpan {
-    /// The span that ends with this event, in a session as it was before.
-    pub(crate) fn ending(before: Option<&Session>, event: &Event, at: Timestamp) -> Option<Self> {
-        let session = before?;
-        let running = session.turn.as_ref()?;
-        let (turn, how) = match event {
-            Event::Turn(TurnEvent::Finished { turn, outcome, .. }) => (
-                *turn,
-                match outcome {
-                    TurnOutcome::Completed => "completed",
-                    TurnOutcome::Failed => "failed",
-                    TurnOutcome::Refused => "refused",
-                },
-            ),
-            Event::Turn(TurnEvent::Interrupted { turn, cause, .. }) => (*turn, cause.as_str()),
-            Event::Turn(
-                TurnEvent::Started { .. }
-                | TurnEvent::CancelRequested { .. }
-                | TurnEvent::Waiting { .. }
-                | TurnEvent::Continued { .. },
-            )
-            | Event::Change(_)
-            | Event::Inbox(_)
-            | Event::Context(_)
-            | Event::Control(_)
-            | Event::Transcript(_)
-            | Event::Run(_)
-            | Event::Gate(_)
-            | Event::Writer(_)
-            | Event::Review(_) => return None,
-        };
-        let agent = session.hands.agent.clone();
-        Some(Self { session: session.id, turn, agent, began: running.started_at, ended: at, how })
-    }
-}
-
 impl Telemetry {
-    /// The log has the end of a turn.
+    /// The log has the end of a turn. Its trace has the bits of the turn's id, so that it can be found by it.
     pub(crate) fn turn_ended(&self, turn: &TurnSpan) {
         let nanos = |at: Timestamp| at.as_millis().max(0).unsigned_abs().saturating_mul(1_000_000);
         let trace_id = turn.turn.as_u128().to_be_bytes();

@@ -12,9 +12,9 @@ use lanyard_base::live_config::LiveConfig;
 use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::session::{Command, NewSession, Role, Signal};
 use lanyard_core::{Actor, Cause, SessionId, TurnId};
-use lanyard_daemon::continuity::ContinuityCounter;
-use lanyard_daemon::engine::{Ask, Engine, Key, Parts, Request, start};
-use lanyard_daemon::hub::Hub;
+use lanyard_engine::continuity::ContinuityCounter;
+use lanyard_engine::engine::{Ask, Engine, Key, Parts, Request, start};
+use lanyard_engine::hub::Hub;
 use tokio::runtime::Runtime;
 
 use crate::fixture;
@@ -44,19 +44,13 @@ impl Rig {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let clock = Arc::new(Clock::from_env()?);
         let settings = LiveConfig::new(Config::default(), "lanyard".into());
-        let (_desk, wishes) = lanyard_agents::agents::agents(
-            &settings,
-            lanyard_agents::terminal::LiveTerminals::new(lanyard_agents::terminal::TerminalArchive::in_data(
-                "data".as_ref(),
-            )),
-        );
         let store = Arc::new(fixture::open(home)?);
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             parent_notice: Box::new(|_, _| {}),
-            wishes,
+            agents: Box::new(|_, _| true),
             continuity: ContinuityCounter::open(ContinuityRules::default(), &*store)?,
-            telemetry: None,
+            turn_ended: None,
             store,
             hub: Arc::new(Hub::default()),
             clock: clock.clone(),

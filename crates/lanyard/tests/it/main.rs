@@ -45,7 +45,6 @@ mod starting;
 mod storage;
 mod stream;
 mod subagents;
-mod support;
 mod surface;
 mod survival;
 mod time;
@@ -53,3 +52,5 @@ mod tui;
 mod turns;
 mod wrap;
 mod writer;
+
+use lanyard_testkit as support;

@@ -15,6 +15,6 @@ mod mcp;
 mod model;
 mod peer;
 mod smoke;
-#[path = "../it/support.rs"]
-mod support;
 mod through;
+
+use lanyard_testkit as support;

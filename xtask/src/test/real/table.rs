@@ -59,7 +59,7 @@ pub(super) fn others_by_agent(results: &str) -> String {
     agents.dedup();
     let mut list = String::new();
     for agent in agents {
-        let shown: Vec<String> = told
+        let mut shown: Vec<String> = told
             .iter()
             .filter(|one| one.agent == agent && !CAPABILITIES.contains(&one.capability))
             .map(|one| {
@@ -70,6 +70,7 @@ pub(super) fn others_by_agent(results: &str) -> String {
                 }
             })
             .collect();
+        shown.sort_unstable();
         if !shown.is_empty() {
             let _ = writeln!(list, "- {agent}: {}", shown.join("; "));
         }

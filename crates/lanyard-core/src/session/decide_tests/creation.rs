@@ -84,7 +84,7 @@ fn everything_that_is_asked_for_is_kept() {
     check_made(
         make(&new),
         expect![[r#"
-            session.created agent=executor aliases=[chat::7, b] anchors=["never push"] choice={mode=plan} driven_by=lanyard governance_level=strict language={communication=German} native=native-1 owner=bob phase=execute plan=plan-1 policy={depth_limit=2 leaf=true memory_mode=full sandbox={level=strict network=gateway}} purpose=fix source=telegram state=custom task=task_00000000000000000000000005 title="Fix the test" worker=worker#6 workspace=/src/app
+            session.created agent=executor aliases=[chat::7, b] anchors=["never push"] choice={mode=plan} driven_by=lanyard governance_level=strict language={communication=German} native=native-1 owner=bob phase=execute plan=plan-1 policy={depth_limit=2 leaf=true memory_mode=full sandbox={bounds={memory_mib=512} level=strict network=gateway}} purpose=fix source=telegram state=custom task=task_00000000000000000000000005 title="Fix the test" worker=worker#6 workspace=/src/app
         "#]],
     );
 }

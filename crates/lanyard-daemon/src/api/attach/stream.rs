@@ -10,8 +10,8 @@ use hyper::body::{Body, Frame};
 use lanyard_api::types::{AttachMode, PresentConnection, StreamFrame};
 use lanyard_core::SessionId;
 
-use crate::hub::{EventReader, control};
-use crate::presence::PresenceGuard;
+use lanyard_engine::hub::{EventReader, control};
+use lanyard_engine::presence::PresenceGuard;
 
 /// Frames in the form of server-sent events: `connected`, the log, `goodbye`.
 pub(super) struct Attached {

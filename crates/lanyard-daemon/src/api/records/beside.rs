@@ -12,8 +12,8 @@ use crate::api::App;
 use crate::api::context::on_disk;
 use crate::approvals;
 use crate::families::plans::PLANS_MAX;
-use crate::hub::{Changes, Hub, Of};
 use crate::problem::Problem;
+use lanyard_engine::hub::{Changes, Hub, Of};
 
 /// How often the gates are looked at while sessions change.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -14,8 +14,8 @@ use lanyard_core::SessionId;
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::attach::binary;
-use crate::hub::{HEARTBEAT, control};
-use crate::presence::PresenceGuard;
+use lanyard_engine::hub::{HEARTBEAT, control};
+use lanyard_engine::presence::PresenceGuard;
 
 /// How long a program that was asked for may take to begin.
 const BEGIN_WAIT: Duration = Duration::from_mins(1);

@@ -43,4 +43,5 @@ export const PAUSES: Record<PauseReason, string> = {
   failed: 'the last turn failed',
   asked: 'an operator paused it',
   halted: 'all work is halted',
+  budget_spent: 'a budget is spent',
 }
