@@ -15,13 +15,13 @@ use lanyard_core::{ComparisonId, SessionId};
 use super::ask::{agreed, can_ask};
 use super::attach_flags::AttachFlags;
 use super::target::{folder, is_stdin, words_or_stdin};
-use super::worktree::allow_setup;
+use super::worktree::{allow_setup, changes};
 use crate::attached::upload;
 use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
-use crate::render::text::{count, one_line};
+use crate::render::text::one_line;
 use crate::render::time::ago;
 
 const ABOUT: &str = "\
@@ -233,20 +233,6 @@ fn standing(one: &ComparedSession) -> Option<String> {
 
 async fn branch_of(client: &mut Client<'_>, session: SessionId) -> Result<BranchView, Failure> {
     client.get(&Route::to(&["sessions", &session.to_string(), "branch"])).await
-}
-
-/// `3 files, +120 −4, 2 commits, 1 file not committed`.
-pub(super) fn changes(branch: &BranchView) -> String {
-    let sum = |of: fn(&lanyard_api::types::DiffFile) -> Option<u64>| {
-        branch.files.iter().filter_map(of).fold(0, u64::saturating_add)
-    };
-    let lines = format!("+{} −{}", sum(|file| file.added), sum(|file| file.removed));
-    let mut parts = vec![count(branch.files.len(), "file"), lines];
-    parts.push(count(branch.commits.len(), "commit"));
-    if !branch.uncommitted.is_empty() {
-        parts.push(format!("{} not committed", count(branch.uncommitted.len(), "file")));
-    }
-    parts.join(", ")
 }
 
 impl CompareKeep {

@@ -11,13 +11,12 @@ use lanyard_core::Outcome;
 use lanyard_core::session::{ChangeEvent, Envelope, Event, NewWorktree};
 
 use super::ask::{agreed, can_ask};
-use super::compare::changes;
 use super::printer::page;
 use super::target::{Target, folder};
 use crate::client::Client;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::render::text::{harmless, one_line};
+use crate::render::text::{count, harmless, one_line};
 use crate::render::time::span;
 
 const HEADING: &str = "A worktree of its own";
@@ -151,6 +150,20 @@ async fn status(context: &Context, client: &mut Client<'_>, target: &Target) -> 
         format!("{name}: {}\n{merged} {into} of {}\n", changes(&branch), one_line(&branch.repository))
     };
     context.out.data(&text)
+}
+
+/// `3 files, +120 −4, 2 commits, 1 file not committed`.
+pub(super) fn changes(branch: &BranchView) -> String {
+    let sum = |of: fn(&lanyard_api::types::DiffFile) -> Option<u64>| {
+        branch.files.iter().filter_map(of).fold(0, u64::saturating_add)
+    };
+    let lines = format!("+{} −{}", sum(|file| file.added), sum(|file| file.removed));
+    let mut parts = vec![count(branch.files.len(), "file"), lines];
+    parts.push(count(branch.commits.len(), "commit"));
+    if !branch.uncommitted.is_empty() {
+        parts.push(format!("{} not committed", count(branch.uncommitted.len(), "file")));
+    }
+    parts.join(", ")
 }
 
 async fn merge(
