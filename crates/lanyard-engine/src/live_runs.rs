@@ -138,7 +138,7 @@ mod tests {
     fn the_end_of_a_run_rings_the_bell_and_nothing_else_does() {
         let (live, session, run) = (LiveRuns::default(), SessionId::from_u128(1), RunId::from_u128(2));
         live.reading(session);
-        live.read(session, Some(run));
+        assert_eq!(live.read(session, Some(run)), Some(run));
         let mut endings = live.endings();
         live.set(session, Some(run));
         assert!(!endings.has_changed().unwrap());

@@ -258,9 +258,9 @@ mod tests {
         assert_eq!(plain.missing, ["`cpu_percent` needs a cgroup: there is no cgroup"]);
         assert_eq!(plain.weaker.len(), 1, "memory is held for each process: {plain:?}");
         for (sandboxed, root, weaker) in [(false, false, 1), (true, true, 1), (false, true, 2)] {
-            let plan = of(sandboxed, root);
-            assert_eq!(plan.limits.processes, None, "the kernel counts them for the user, or not at all");
-            assert_eq!((plan.missing.len(), plan.weaker.len()), (2, weaker), "{plan:?}");
+            let other = of(sandboxed, root);
+            assert_eq!(other.limits.processes, None, "the kernel counts them for the user, or not at all");
+            assert_eq!((other.missing.len(), other.weaker.len()), (2, weaker), "{other:?}");
         }
     }
 

@@ -113,14 +113,13 @@ impl Open {
 
     /// The body of a command.
     pub(super) fn command(&self, name: &str, arguments: &str, files: &[Value]) -> Value {
-        let body = json!({
-            "command": name, "arguments": arguments, "parts": files,
-            "model": self.model, "agent": self.agent, "variant": self.effort,
-        });
-        match body {
-            Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-            other => other,
+        let mut body = json!({ "command": name, "arguments": arguments, "parts": files });
+        for (key, chosen) in [("model", &self.model), ("agent", &self.agent), ("variant", &self.effort)] {
+            if let Some(chosen) = chosen {
+                body[key] = json!(chosen);
+            }
         }
+        body
     }
 }
 

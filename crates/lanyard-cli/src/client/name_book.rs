@@ -51,15 +51,12 @@ impl Client<'_> {
         let wanted = WantedName::of(A_SESSION, &name);
         let meaning = self.meaning(&wanted).await?;
         let id = if let NameMeaning::Id(id) = &meaning { id } else { &name };
-        match id.parse() {
-            Ok(id) => Ok(Some(id)),
-            Err(_) => {
-                let title = format!("there is no session `{}`", one_line(&name));
-                let failure =
-                    Failure::local("session_not_found", title, "list the sessions with `lanyard ls --all`");
-                Err(with_nearest(failure, &meaning, self.context.out.columns))
-            }
+        if let Ok(id) = id.parse() {
+            return Ok(Some(id));
         }
+        let title = format!("there is no session `{}`", one_line(&name));
+        let failure = Failure::local("session_not_found", title, "list the sessions with `lanyard ls --all`");
+        Err(with_nearest(failure, &meaning, self.context.out.columns))
     }
 
     /// As [`Self::id_of`], of each of several names.

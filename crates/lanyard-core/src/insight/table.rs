@@ -110,7 +110,9 @@ impl InsightTable {
         let rest = groups.split_off(limit.min(groups.len()));
         let others = (!rest.is_empty()).then(|| {
             let mut others = InsightGroup::default();
-            rest.iter().for_each(|(_, group)| others.merge(group));
+            for (_, group) in &rest {
+                others.merge(group);
+            }
             others
         });
         InsightSummary { total: self.total, groups, others }

@@ -175,6 +175,7 @@ pub enum ChangeEvent {
 /// A turn began, waited for a limit, was asked to end, or ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "data")]
+#[expect(clippy::large_enum_variant, reason = "as many turns start as end, and events are short-lived")]
 pub enum TurnEvent {
     #[serde(rename = "turn.started")]
     Started {

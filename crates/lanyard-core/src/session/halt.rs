@@ -25,9 +25,11 @@ pub fn starts_run(events: &[Event]) -> bool {
 #[must_use]
 pub fn starts_turn(session: &Session, events: &[Event]) -> bool {
     let forced = session.turn.as_ref().is_some_and(|turn| turn.forced);
-    events.iter().any(|event| match event {
-        Event::Turn(TurnEvent::Started { forced, .. }) => !forced,
-        other => goes_on(other) && !forced,
+    events.iter().any(|event| {
+        if let Event::Turn(TurnEvent::Started { forced, .. }) = event {
+            return !forced;
+        }
+        goes_on(event) && !forced
     })
 }
 

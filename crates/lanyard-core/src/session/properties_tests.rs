@@ -790,6 +790,7 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
 }
 
 /// What is seen of runs, gates and snapshots, and any signal as it was read from an agent's output.
+#[expect(clippy::too_many_lines, reason = "a list of samples")]
 fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
     let reason = option::of(text.clone());
     let cause = option::of(prop::sample::select(&InterruptCause::ALL[..]));

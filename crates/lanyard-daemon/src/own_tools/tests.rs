@@ -132,7 +132,6 @@ impl Room {
         Self::open(rules, Arc::new(tempfile::tempdir().unwrap()))
     }
 
-    #[expect(clippy::too_many_lines, reason = "a line for each part")]
     fn open(rules: Rules, folder: Arc<tempfile::TempDir>) -> Self {
         let (path, live) = (folder.path().join("journal.db"), settings(rules));
         let store: Arc<dyn Store> = Arc::new(SqliteJournal::open(SqliteOptions::at(path)).unwrap());

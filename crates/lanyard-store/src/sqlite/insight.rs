@@ -61,9 +61,10 @@ impl Insights for SqliteJournal {
             ))?;
             let mut rows = list.query((signed(from), signed(to)))?;
             while let Some(row) = rows.next()? {
-                match read(row) {
-                    Some((_, quarter, key, counts)) => visit(quarter, key, counts),
-                    None => tracing::error!("a sum of usage is damaged"),
+                if let Some((_, quarter, key, counts)) = read(row) {
+                    visit(quarter, key, counts);
+                } else {
+                    tracing::error!("a sum of usage is damaged");
                 }
             }
             Ok(())

@@ -72,7 +72,7 @@ fn items(list: &Value) -> Vec<OfferItem> {
 fn efforts(models: &Value) -> Vec<OfferItem> {
     let mut levels: Vec<OfferItem> = Vec::new();
     for level in
-        models.as_array().into_iter().flatten().flat_map(|model| model["efforts"].as_array()).flatten()
+        models.as_array().into_iter().flatten().filter_map(|model| model["efforts"].as_array()).flatten()
     {
         let Some(level) = level.as_str() else { continue };
         if levels.iter().all(|known| known.id != level) {

@@ -728,6 +728,9 @@ fn add_missing(argv: &mut Vec<String>, word: &str) {
     }
 }
 
+/// The sandbox and the bounds of a run.
+type Held = (Option<Enclosure>, Option<RunLimits>);
+
 impl Runner {
     pub(super) fn new(
         shared: Arc<Shared>,
@@ -735,7 +738,7 @@ impl Runner {
         settings: AgentSettings,
         workspace: PathBuf,
         run: RunId,
-        (driver, link, (enclosure, bounds)): (Box<dyn Driver>, Link, (Option<Enclosure>, Option<RunLimits>)),
+        (driver, link, (enclosure, bounds)): (Box<dyn Driver>, Link, Held),
         orders: mpsc::Receiver<AgentWish>,
     ) -> Self {
         let held = session.run.as_ref().filter(|held| held.id == run);

@@ -314,7 +314,7 @@ impl Model {
                     return Vec::new();
                 }
             }
-            aim => self.aim = aim,
+            aim @ (Aim::Turn | Aim::Guidance | Aim::Edit(_)) => self.aim = aim,
         }
         if bare && (self.aim != Aim::Turn || self.files.is_empty()) {
             return Vec::new();

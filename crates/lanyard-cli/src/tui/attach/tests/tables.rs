@@ -382,9 +382,9 @@ fn a_file_goes_with_the_next_message() {
     check(
         &mut model,
         r#""look" alt-a "shot.png" enter enter"#,
-        &expect![[r#"
+        &expect![[r"
             File(1): keep shot.png
-        "#]],
+        "]],
     );
     assert_eq!(model.notice.clone().unwrap().text, "a file is still being sent; press Enter again");
     assert_eq!(model.input.text(), "look");
