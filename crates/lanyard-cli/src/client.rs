@@ -1,6 +1,7 @@
 //! Requests of commands: the manners of a command line on top of the client crate. It starts a daemon where there is none,
 //! repeats what a broken connection left open, and looks up names.
 
+pub(crate) mod attached;
 mod name_book;
 
 pub(crate) use name_book::listed;

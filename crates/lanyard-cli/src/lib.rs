@@ -2,7 +2,6 @@
 //! wrapped MCP servers. They talk to a daemon through its public API only.
 
 mod acp;
-mod attached;
 mod bridge;
 mod chosen_agent;
 mod cli;

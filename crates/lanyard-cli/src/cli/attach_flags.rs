@@ -2,7 +2,7 @@
 
 use lanyard_core::session::PARTS_MAX;
 
-use crate::attached::{ReadPart, read_named, read_stdin};
+use crate::client::attached::{ReadPart, read_named, read_stdin};
 use crate::failure::Failure;
 
 /// The value that stands for stdin.

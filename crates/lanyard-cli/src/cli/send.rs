@@ -9,7 +9,7 @@ use super::choice_flags::ChoiceFlags;
 use super::memory::flags::MemoryFlags;
 use super::target::{Target, is_stdin, words_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
-use crate::attached::upload;
+use crate::client::attached::upload;
 use crate::context::Context;
 use crate::failure::Failure;
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::key::Heard;
 use super::message::{Asked, Call, Do, Exit, Link, Message, Refused, Screen};
 use super::term::Term;
-use crate::attached::{KeptPart, keep, read_named};
+use crate::client::attached::{KeptPart, keep, read_named};
 use crate::context::Context;
 use crate::failure::{Exit as Code, Failure};
 

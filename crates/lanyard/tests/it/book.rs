@@ -39,6 +39,7 @@ pages! {
     first_session "docs/first-session.md"
     flows "docs/flows.md"
     hooks "docs/hooks.md"
+    insight "docs/insight.md"
     install "docs/install.md"
     mcp_conformance "docs/mcp-conformance.md"
     mcp "docs/mcp.md"
@@ -102,9 +103,10 @@ fn blocks_that_are_not_run_say_why() {
 }
 
 /// Commands that only show how something is: a reader repeats them until it is there.
-const LOOKS: [&str; 24] = [
+const LOOKS: [&str; 25] = [
     "approvals",
     "checkpoints",
+    "compare show",
     "diff",
     "flow ls",
     "flow report",

@@ -162,16 +162,15 @@ fn subagents_are_sessions_of_their_own() {
 
 /// The protocol has no way to speak to a subagent: that is said, and nothing hangs.
 #[test]
-fn a_prompt_for_a_subagent_fails_with_a_reason() {
+fn a_prompt_for_a_subagent_is_refused_with_a_reason() {
     let stage = Stage::new();
     let mut talk = stage.talk();
     talk.answer_to("/spawn scout /say all clear\n/join");
     let child = talk.all("session.child_linked")[0]["data"]["child"].as_str().unwrap().to_owned();
     let mut child = stage.follow(&child);
     child.over();
-    let end = child.ask("/say more");
-    assert_eq!(end["data"]["outcome"], "failed", "{end:#}");
-    assert!(end["data"]["reason"].as_str().unwrap().contains("subagent"));
+    let refused = child.try_turn("/say more");
+    assert_eq!((refused.status, refused.code()), (409, "prompt_not_taken".to_owned()), "{}", refused.text());
     child.stop();
     assert_eq!(child.until("session.ended")["data"]["how"], "stopped");
     assert_eq!(talk.answer_to("/say on"), "on", "its parent goes on");
@@ -187,9 +186,8 @@ fn a_subagent_is_over_with_its_parents_process() {
     let mut child = stage.follow(&child);
     talk.ask("/die");
     child.until("run.ended");
-    let end = child.ask("/say more");
-    assert_eq!(end["data"]["outcome"], "failed", "{end:#}");
-    assert!(end["data"]["reason"].as_str().unwrap().starts_with("agent_unknown: "), "{end:#}");
+    let refused = child.try_turn("/say more");
+    assert_eq!((refused.status, refused.code()), (409, "prompt_not_taken".to_owned()), "{}", refused.text());
     child.stop();
     assert_eq!(child.until("session.ended")["data"]["how"], "stopped");
 }
