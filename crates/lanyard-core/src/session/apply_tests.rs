@@ -1384,7 +1384,7 @@ mod the_wire {
                 .all(|input| matches!(input, Input::Signal(signal) if signal.is_internal() == internal))
         };
         assert!(are(&internal, true) && are(&open, false));
-        assert_eq!(internal.len() + open.len(), 25, "each signal there is");
+        assert_eq!(internal.len() + open.len(), 26, "each signal there is");
     }
 }
 

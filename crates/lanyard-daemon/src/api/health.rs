@@ -21,7 +21,7 @@ type Shared = State<Arc<App>>;
 
 const HOUR_MS: u64 = 3_600_000;
 const HOURS_DEFAULT: u64 = 24;
-const HOURS_MAX: u64 = HISTORY_MS / HOUR_MS;
+pub(super) const HOURS_MAX: u64 = HISTORY_MS / HOUR_MS;
 /// Steps of an answer.
 const STEPS: u64 = 96;
 /// Alerts of an answer.

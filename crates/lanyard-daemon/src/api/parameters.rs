@@ -3,6 +3,7 @@
 
 use lanyard_agents::history::HistoryKind;
 use lanyard_api::types::AuditKind;
+use lanyard_core::insight::InsightBy;
 use lanyard_core::memory::{MemoryScope, Where};
 use lanyard_core::naming::NameKind;
 use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
@@ -22,8 +23,8 @@ use serde_json::{Value, json};
 use crate::api::directory::StatusWord;
 use crate::api::routes::ApiRoute;
 use crate::api::{
-    audit, context, directory, flows, histories, mailbox, memory, name_lookup, notifications, records,
-    search, streams, tasks, turns,
+    audit, context, directory, flows, health, histories, insight, mailbox, memory, name_lookup,
+    notifications, records, search, streams, tasks, turns,
 };
 
 /// The largest position a client can name: the largest whole number every JSON reader keeps.
@@ -125,6 +126,9 @@ fn in_query(route: &ApiRoute, name: &str, generator: &mut SchemaGenerator) -> Va
         "agent" if route.name == "list_histories" => {
             json!({ "type": "string", "enum": HistoryKind::ALL.map(HistoryKind::as_str) })
         }
+        "days" => json!({ "type": "integer", "minimum": 1, "maximum": insight::DAYS_MAX }),
+        "hours" => json!({ "type": "integer", "minimum": 1, "maximum": health::HOURS_MAX }),
+        "by" => of::<InsightBy>(generator),
         "q" => json!({ "type": "string", "minLength": 1, "maxLength": QUERY_CHARS_MAX }),
         "state" if route.name == "list_tasks" => of::<TaskState>(generator),
         "state" => of::<StateName>(generator),
@@ -231,6 +235,7 @@ fn limit_max(route: &ApiRoute) -> usize {
         "list_flows" | "flow_events" => flows::PAGE_MAX,
         "find_ids" => name_lookup::LIMIT_MAX,
         "list_histories" => histories::PAGE_MAX,
+        "insight" => insight::ROWS_MAX,
         "search" | "search_session" => search::PAGE_MAX,
         "list_mail" => mailbox::PAGE_MAX,
         "list_tasks" | "task_log" => tasks::PAGE_MAX,

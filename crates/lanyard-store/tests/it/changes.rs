@@ -142,7 +142,7 @@ fn a_journal_of_schema_11_is_brought_forward() {
     assert_eq!((report.schema, report.damage), (11, vec![]), "a backup is checked before it is restored");
     let journal = open(&path);
     let report = journal.check().unwrap();
-    assert_eq!((report.schema, report.structure, report.damage), (12, vec![], vec![]));
+    assert_eq!((report.schema, report.structure, report.damage), (13, vec![], vec![]));
     foreman.assert_kept(&journal);
     conductor.assert_kept(&journal);
     let after = all(&journal, &ChangeFilter::default());

@@ -157,7 +157,7 @@ fn a_journal_of_schema_10_is_brought_forward() {
     assert_eq!((report.schema, report.damage), (10, vec![]), "a backup is checked before it is restored");
     let journal = open(&path);
     let report = journal.check().unwrap();
-    assert_eq!((report.schema, report.structure, report.damage), (12, vec![], vec![]));
+    assert_eq!((report.schema, report.structure, report.damage), (13, vec![], vec![]));
     for _ in 0..2 {
         teller.assert_kept(&journal);
         foreman.assert_kept(&journal);
@@ -238,7 +238,7 @@ fn a_crash_during_the_upgrade_loses_nothing() {
     };
     drop(SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap());
     let left = left.lock().unwrap();
-    assert_eq!(left.len(), 4, "before and after the commit of each of two steps");
+    assert_eq!(left.len(), 6, "before and after the commit of each of three steps");
     for image in left.iter() {
         let journal = open(image);
         teller.assert_kept(&journal);

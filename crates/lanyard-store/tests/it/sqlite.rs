@@ -150,7 +150,7 @@ fn a_newer_journal_is_refused_and_left_alone() {
     populated(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 12 })));
+    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 13 })));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -165,7 +165,7 @@ fn a_newer_journal_is_refused_when_only_its_log_says_so() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = crash_image(&path, elsewhere.path());
     let before = (std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap());
-    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 12 })));
+    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 13 })));
     assert_eq!((std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap()), before);
 }
 

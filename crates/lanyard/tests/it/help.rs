@@ -9,13 +9,21 @@ use expect_test::expect_file;
 use crate::support::binary;
 
 /// Commands of commands that have a page of their own.
-const VERBS: [(&str, &str); 64] = [
+const VERBS: [(&str, &str); 72] = [
     ("review", "add"),
     ("review", "edit"),
     ("review", "rm"),
     ("review", "send"),
     ("review", "pr"),
+    ("compare", "run"),
+    ("compare", "show"),
+    ("compare", "keep"),
+    ("share", "new"),
+    ("share", "rm"),
     ("worktree", "show"),
+    ("worktree", "status"),
+    ("worktree", "merge"),
+    ("worktree", "discard"),
     ("worktree", "trust"),
     ("mcp", "url"),
     ("mcp", "wrap"),

@@ -143,24 +143,24 @@ mod tests {
     #[test]
     fn a_page_has_a_row_for_each_capability_and_a_column_for_each_agent_that_talks() {
         let told =
-            "b\t1.0\ttext\tok\na\t2.0\ttext\tok\na\t2.0\tdance\tok\na\t2.0\tsong\tlost\nc\t1\tdance\tok\n";
+            "b\t1.0\ttext\tok\na\t2.0\ttext\tok\na\t2.0\twaltz\tok\na\t2.0\tsong\tlost\nc\t1\twaltz\tok\n";
         let table = by_capability(told);
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), CAPABILITIES.len() + 2, "{table}");
         assert!(lines[0].starts_with("| agent ") && lines[0].ends_with("| a 2.0 | b 1.0 |"), "{table}");
         assert!(lines[2].starts_with("| text ") && lines[2].ends_with("| ok    | ok    |"), "{table}");
-        assert!(!table.contains("dance"), "{table}");
-        assert_eq!(others_by_agent(told), "- a 2.0: dance; song: lost\n- c 1: dance\n");
+        assert!(!table.contains("waltz"), "{table}");
+        assert_eq!(others_by_agent(told), "- a 2.0: waltz; song: lost\n- c 1: waltz\n");
     }
 
     #[test]
     fn agents_are_rows_and_what_was_not_shown_is_seen() {
         let table =
-            of("b\t1.0\ttext\tok\nb\t1.0\tnative steer\tnot offered\na\t2.0\tdance\tok\nbroken line\n");
+            of("b\t1.0\ttext\tok\nb\t1.0\tnative steer\tnot offered\na\t2.0\twaltz\tok\nbroken line\n");
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 4, "{table}");
         assert!(lines[0].starts_with("| agent | text | partial |"), "{table}");
-        assert!(lines[0].ends_with("| context size | dance |"), "{table}");
+        assert!(lines[0].ends_with("| context size | waltz |"), "{table}");
         assert!(lines[2].starts_with("| a 2.0 | -    |") && lines[2].ends_with("| ok    |"), "{table}");
         assert!(lines[3].starts_with("| b 1.0 | ok   |") && lines[3].contains("| not offered "), "{table}");
     }

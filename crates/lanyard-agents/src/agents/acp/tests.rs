@@ -69,7 +69,8 @@ fn claude() {
             returned toolu_call_00004_0 "```console\nSMOKE-42\n```"
             Message of msg-2 "Work "
             Message of msg-2 "done."
-            Usage { input: 40120, output: 22, context: Some(20109), cost: 165220 }
+            Usage { input: 0, output: 0, context: Some(20109), cost: 165220 }
+            Usage { input: 40120, output: 22, context: Some(20109), cost: 0 }
             finished turn_01jz0000000000000000000002: Done(Completed)
         "#]],
     );

@@ -23,7 +23,7 @@ while :; do
     n) printf '\033]9;look here\007' ;;
     p) printf '\033]9;4;1;50\007' ;;
     w) printf '\033[2;1Hdrawn' ;;
-    h) printf '%s' "$HOOK_INPUT" | "$LANYARD_PROGRAM" hook claude > hook.txt 2>&1; printf '\033[3;1Hhooked' ;;
+    h) printf '%s' "$HOOK_INPUT" | "$HOOK_PROGRAM" hook claude > hook.txt 2>&1; printf '\033[3;1Hhooked' ;;
     o) (echo out > "$OUTSIDE") 2>/dev/null; printf '\033[4;1Htried' ;;
     q) break ;;
   esac
@@ -56,7 +56,7 @@ impl Stage {
             .config(settings)
             .env("HOME", base.path().join("home").as_os_str())
             .env("OUTSIDE", base.path().join("outside").as_os_str())
-            .env("LANYARD_PROGRAM", binary().as_os_str())
+            .env("HOOK_PROGRAM", binary().as_os_str())
             .env("HOOK_INPUT", hook.to_string());
         Self { daemon: Daemon::start(setup), folder: base }
     }

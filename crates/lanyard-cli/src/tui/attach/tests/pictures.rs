@@ -271,7 +271,6 @@ fn the_page_of_keys() {
         26,
         &expect![[r#"
             scripted  "fix the failing login test"                     sess_01m7n5djg0fayvh8t5cxyjkdnf
-
                   ┌ Keys ──────────────────────────────────────────────────────────────────────┐
                   │ Enter             send what is typed; Ctrl-J or Alt-Enter: new line        │
                   │ Tab               while a turn runs: next, now, interrupt, send if free    │
@@ -283,6 +282,7 @@ fn the_page_of_keys() {
                   │ Alt-T             open or close all tool calls: output and diffs           │
                   │ PgUp PgDn         scroll; Shift-Up, Shift-Down by a row; Home, End         │
                   │ 1 2 3 …           answer the approval shown; Esc puts it aside             │
+                  │ Alt-A             attach a file or link to the message; once more: back    │
                   │ Ctrl-G            type guidance for the running agent instead              │
                   │ Ctrl-O            go to the session below that waits for approval          │
                   │ Ctrl-S            stop the session (asks first); once more raises the stop │

@@ -394,7 +394,7 @@ fn a_file_goes_with_the_next_message() {
         &mut model,
         "enter",
         &expect![[r#"
-            Turn(1): Post /sessions/S/turns {"prompt":"look","client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue","parts":[{"id":"x","kind":"attachment","name":"shot.png"}]}
+            Turn(1): Post /sessions/S/turns {"prompt":"look","client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue","parts":[{"kind":"attachment","id":"x","name":"shot.png"}]}
         "#]],
     );
     assert!(model.files.is_empty());
