@@ -150,7 +150,7 @@ mod tests {
         assert!(lines[0].starts_with("| agent ") && lines[0].ends_with("| a 2.0 | b 1.0 |"), "{table}");
         assert!(lines[2].starts_with("| text ") && lines[2].ends_with("| ok    | ok    |"), "{table}");
         assert!(!table.contains("waltz"), "{table}");
-        assert_eq!(others_by_agent(told), "- a 2.0: waltz; song: lost\n- c 1: waltz\n");
+        assert_eq!(others_by_agent(told), "- a 2.0: song: lost; waltz\n- c 1: waltz\n");
     }
 
     #[test]
