@@ -49,8 +49,8 @@ impl Stage {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         let hook = json!({
-            "session_id": "0f6cf1d0-8e4b-4b62-9a43-0d1d8f0c6f11", "hook_event_name": "PreToolUse", "cwd": "/w",
-            "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "toolu_01",
+            "session_id": "0f6cf1d0-8e4b-4b62-9a43-0d1d8f0c6f11", "hook_event_name": "PostToolUse", "cwd": "/w",
+            "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "toolu_01", "tool_response": { "stdout": "a" },
         });
         let setup = Setup::default()
             .config(settings)
@@ -174,7 +174,8 @@ fn hooks_of_a_program_on_a_terminal_report_into_its_session() {
     stage.press(&session, "h");
     stage.until_screen(&session, "hooked");
     let said = std::fs::read_to_string(stage.path("work").join("hook.txt")).unwrap();
-    assert!(until(|| !stage.events(&session, "tool.relayed").is_empty()), "{said}");
+    let is_told = until(|| !stage.events(&session, "tool.relayed").is_empty());
+    assert!(is_told, "{said:?} {:#?}", stage.daemon.log_after(&session, 0));
     assert_eq!(stage.events(&session, "tool.relayed")[0]["tool"], "Bash");
     let all = stage.daemon.request("GET", "/api/v1/sessions", &[], None).json();
     assert_eq!(all["sessions"].as_array().unwrap().len(), 1, "no second session: {all:#}");
