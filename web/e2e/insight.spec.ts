@@ -89,7 +89,7 @@ test('health has a time axis, and the old address leads to it', async ({ page, d
   await expect(page).toHaveURL(daemon.at('/health?hours=1'))
   const over = page.getByRole('region', { name: 'Over time' })
   await expect(over.getByRole('img', { name: /^Success rates from/ })).toBeVisible()
-  await expect(over.getByText(/Continuity is degraded/).first()).toBeVisible({ timeout: 30_000 })
+  await expect(over.getByRole('listitem').filter({ hasText: 'Continuity is degraded' }).first()).toBeVisible({ timeout: 30_000 })
   await over.getByText('The numbers').click()
   await expect(over.getByRole('row').filter({ hasText: '0 %' }).first()).toBeVisible()
   await spotless(page)
@@ -101,8 +101,12 @@ test('health has a time axis, and the old address leads to it', async ({ page, d
 })
 
 test('Ctrl+K goes to the pages', async ({ page }) => {
+  await expect(page.getByRole('heading', { name: 'Overview', level: 1 })).toBeVisible()
   await page.keyboard.press('Control+k')
-  await page.keyboard.type('insi')
+  const name = page.getByRole('combobox', { name: 'Session or page' })
+  await expect(name).toBeFocused()
+  await name.fill('insi')
+  await expect(page.getByRole('option', { name: /^Insight/, selected: true })).toBeVisible()
   await page.keyboard.press('Enter')
   await expect(page.getByRole('heading', { name: 'Insight', level: 1 })).toBeVisible()
 })

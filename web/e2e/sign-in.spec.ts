@@ -47,7 +47,7 @@ test('no request leaves the machine, and nothing inline runs', async ({ browser,
   const hosts = new Set<string>()
   page.on('request', (request) => hosts.add(new URL(request.url()).host))
   await signIn(page, daemon)
-  for (const label of ['Inbox', 'Plans', 'Flows', 'Memory', 'Continuity', 'Audit', 'Agents']) {
+  for (const label of ['Inbox', 'Plans', 'Flows', 'Memory', 'Insight', 'Health', 'Audit', 'Agents']) {
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: label }).click()
     await expect(page.getByRole('heading', { level: 1, name: label, exact: true })).toBeVisible()
   }

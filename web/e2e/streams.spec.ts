@@ -5,7 +5,7 @@ const STREAMS = 20
 
 test('twenty agents stream at once, and no row moves under the pointer', async ({ page, daemon }) => {
   const steps = (at: number): string => Array.from({ length: 60 }, (_, word) => `/say word ${word} of ${at}\n/tool read {"path":"file${word}.ts"}\n/cost ${1 + ((at * 7 + word) % 13)}`).join('\n')
-  for (let at = 0; at < STREAMS; at++) daemon.script(`stream ${at}`, `/wait-file go\n/pace 10\n${steps(at)}\n/say! the end of ${at}`)
+  for (let at = 0; at < STREAMS; at++) daemon.script(`stream ${at}`, `/wait-file go\n/pace 100\n${steps(at)}\n/say! the end of ${at}`)
   const rows = page.getByRole('row').filter({ hasText: /stream \d/ })
   await expect(rows).toHaveCount(STREAMS)
   const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'stream 7', exact: true }) })
