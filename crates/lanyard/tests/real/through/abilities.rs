@@ -160,19 +160,14 @@ pub(super) fn images(case: &Case) {
     let receipt = kit.post(&format!("/sessions/{session}/turns"), &message);
     kit.completed(&session, receipt["turn"].as_str().unwrap());
     let asked = kit.answered("after", 0).body.to_string();
-    match kit.lack(&session, "images") {
-        Some(why) => {
-            assert!(receipt["warnings"].to_string().contains("takes no images"), "{why}: {receipt:#}");
-            assert!(
-                !asked.contains(PNG) && asked.contains("shot.png"),
-                "it is told where the picture is: {asked}"
-            );
-            kit.say("images", "their path");
-        }
-        None => {
-            assert!(asked.contains(PNG), "the picture did not reach the model: {}", kit.told(&session));
-            kit.ok("images");
-        }
+    if let Some(why) = kit.lack(&session, "images") {
+        assert!(receipt["warnings"].to_string().contains("takes no images"), "{why}: {receipt:#}");
+        let told = !asked.contains(PNG) && asked.contains("shot.png");
+        assert!(told, "it is told where the picture is: {asked}");
+        kit.say("images", "their path");
+    } else {
+        assert!(asked.contains(PNG), "the picture did not reach the model: {}", kit.told(&session));
+        kit.ok("images");
     }
 }
 
@@ -210,7 +205,7 @@ pub(super) fn models(case: &Case) {
         let all = kit.model.log();
         let of_it: Vec<_> = all.iter().filter(|one| one.body.to_string().contains(&marker(script))).collect();
         let found = of_it.iter().find(|one| one.script == script).or(of_it.first());
-        found.map(|one| model_of(one)).unwrap_or_else(|| panic!("nothing was asked: {}", kit.told(&session)))
+        found.map_or_else(|| panic!("nothing was asked: {}", kit.told(&session)), |one| model_of(one))
     };
     let [first, second] = ["greet", "after"].map(asked);
     assert_ne!(first, second, "{other} was chosen: {}", kit.told(&session));

@@ -11,6 +11,7 @@ use crate::model::{Model, Step, marker};
 pub(super) const CHILD: &str = "CHILD-OK it is done.";
 
 /// One agent as it goes through the chapters.
+#[expect(clippy::struct_excessive_bools, reason = "each is something the agent has or has not")]
 pub(super) struct Case {
     /// As in packages.txt.
     pub(super) package: &'static str,
